@@ -25,10 +25,10 @@ if Path(__file__).parent.resolve() not in [
 
 if TYPE_CHECKING:
     from .automata import Automaton, register_automaton
-    from .automata.compiling.checking import check_proofs
-    from .automata.compiling.refutations import check_refutations
-    from .automata.compiling.run import compile_automaton, learn_automaton
-    from .automata.large import solve_large
+    from .automata.checking import check_proofs
+    from .automata.kernel.refutations import check_refutations
+    from .automata.networks.large import solve_large
+    from .automata.run import compile_automaton, learn_automaton
     from .doubting.run import doubt
     from .evaluation.leaderboard.run import bench
     from .evaluation.named_metrics import register_metric

@@ -14,18 +14,17 @@ from typing import Literal
 
 from rich.progress import Progress
 
+from benchmarks import machine, report
+from benchmarks.automata import automaton_jobs
+from benchmarks.job import FULL, QUICK, Effort, Job
+from benchmarks.making import perfect_level_jobs, random_level_jobs
+from benchmarks.paths import diameter_jobs, large_diameter_jobs, large_path_jobs, shortest_path_jobs
+from benchmarks.small_mazes import small_maze_jobs
+from benchmarks.stepping import single_jobs, vector_jobs
+from benchmarks.timing import Result, measure
+from benchmarks.training import large_rollout_jobs, large_update_jobs, small_update_jobs
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes._kernels import compiling
-
-from . import machine, report
-from .automata import automaton_jobs
-from .job import FULL, QUICK, Effort, Job
-from .making import perfect_level_jobs, random_level_jobs
-from .paths import diameter_jobs, large_diameter_jobs, large_path_jobs, shortest_path_jobs
-from .small_mazes import small_maze_jobs
-from .stepping import single_jobs, vector_jobs
-from .timing import Result, measure
-from .training import large_rollout_jobs, large_update_jobs, small_update_jobs
 
 Row = Literal["A1", "A2", "A3", "A4", "B", "C1", "C2", "D1", "D2", "D3", "D5", "E", "F"]
 

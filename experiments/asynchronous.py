@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, compile_automaton, load
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton
-from maze_nca_gym.agents.automata.asynchronous import ASYNCHRONOUS, AT, FLOOD
 from maze_nca_gym.agents.automata.automaton import MapView, Signals
-from maze_nca_gym.agents.automata.proof import prove
-from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
+from maze_nca_gym.agents.automata.proving.proof import prove
+from maze_nca_gym.agents.automata.shipped.asynchronous import ASYNCHRONOUS, AT, FLOOD
+from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.evaluation.drawing import ORANGE, SKY, figure, panels
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import (

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.agents.automata import automaton_of
-from maze_nca_gym.agents.automata.proof import prove
+from maze_nca_gym.agents.automata.proving.proof import prove
 from maze_nca_gym.agents.automata.theorem import Domain, Theorem
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import save_model

@@ -19,8 +19,8 @@ import torch
 from experiments.kept import Record, kept
 from maze_nca_gym.agents import Policy, rollout, train
 from maze_nca_gym.agents.automata import AUTOMATA
-from maze_nca_gym.agents.automata.compiling.asking import ask
-from maze_nca_gym.agents.automata.compiling.config import HintConfig
+from maze_nca_gym.agents.automata.networks.asking import ask
+from maze_nca_gym.agents.automata.networks.config import HintConfig
 from maze_nca_gym.agents.evaluation.drawing import (
     BLUE,
     GREEN,

@@ -16,9 +16,9 @@ from tables import for_each, refused
 
 from maze_nca_gym import mazes, rendering
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.automata.compiling.certificate import certify
-from maze_nca_gym.agents.automata.gallery import REACHABLE
-from maze_nca_gym.agents.automata.proof import mistakes
+from maze_nca_gym.agents.automata.networks.certificate import certify
+from maze_nca_gym.agents.automata.proving.proof import mistakes
+from maze_nca_gym.agents.automata.shipped.gallery import REACHABLE
 from maze_nca_gym.agents.evaluation.statistics import deviation, fisher, mean, spearman, student
 from maze_nca_gym.mazes import exchange, mutation, scoring, solvers
 from maze_nca_gym.mazes.levels import level_hashes, one_hot, parse, to_text

@@ -13,9 +13,9 @@ from test_play import PAGE, ROOT, make_play, needs_chromium, needs_node, serve
 
 from maze_nca_gym.agents import OnGraph, load, rollout
 from maze_nca_gym.agents.automata import prove
-from maze_nca_gym.agents.automata.healing import HEALING
-from maze_nca_gym.agents.automata.prover import Prover
-from maze_nca_gym.agents.automata.shortest_path import CANONICAL, SHORTEST_PATH
+from maze_nca_gym.agents.automata.proving.prover import Prover
+from maze_nca_gym.agents.automata.shipped.healing import HEALING
+from maze_nca_gym.agents.automata.shipped.shortest_path import CANONICAL, SHORTEST_PATH
 from maze_nca_gym.mazes import Graph, generate, parse
 from maze_nca_gym.mazes.facts import CENTRE, MazePicture
 from maze_nca_gym.mazes.levels import one_hot
@@ -57,7 +57,7 @@ def test_its_data_are_made_from_the_package(proves, monkeypatch):
     """python -m tools.make_play writes them again; that the automata are right, other tests prove too."""
     if not proves:
         proven = SimpleNamespace(words="", verdict="right", invariant=True, basis="proven", refused=())
-        monkeypatch.setattr("maze_nca_gym.agents.automata.proof.prove", lambda automaton: proven)
+        monkeypatch.setattr("maze_nca_gym.agents.automata.proving.proof.prove", lambda automaton: proven)
     assert {path.name: path.read_bytes() for path in (ARTICLE / "data").glob("*")} == make_play.article_files()
 
 

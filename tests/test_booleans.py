@@ -11,7 +11,7 @@ from experiments.booleans import THEOREM, errors, main, network_of
 from experiments.worlds import BOUND, WORLDS, drawn, drawn_tiny, split, turning, world_task
 from experiments.worlds import main as learn_worlds
 from maze_nca_gym.agents.automata import automaton_of
-from maze_nca_gym.agents.automata.proof import mistakes, prove
+from maze_nca_gym.agents.automata.proving.proof import mistakes, prove
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.mazes.facts import broken_axioms

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.automata.compiling.config import HintConfig
-from maze_nca_gym.agents.automata.compiling.kernel import CLOSED, EMPTY, LISTS, Checked
-from maze_nca_gym.agents.automata.compiling.run import folder_of
+from maze_nca_gym.agents.automata.kernel.theorems import CLOSED, EMPTY, LISTS, Checked
+from maze_nca_gym.agents.automata.networks.config import HintConfig
+from maze_nca_gym.agents.automata.run import folder_of
 from maze_nca_gym.cli import automata, main
 
 pytestmark = pytest.mark.usefixtures("command_line")

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from maze_nca_gym.agents.automata.compiling.config import HintConfig
+from maze_nca_gym.agents.automata.networks.config import HintConfig
 from maze_nca_gym.agents.training import TrainingConfig
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.envs.path_arrays import PathMazeEnv

@@ -16,7 +16,7 @@ from tables import refused
 from maze_nca_gym import mazes
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.automata import AUTOMATA, register_automaton
-from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
+from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.evaluation.named_metrics import METRICS, f1, register_metric
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import MODELS, register_model
@@ -201,7 +201,7 @@ MODULE = """
 import numpy as np, torch
 from dataclasses import replace
 from maze_nca_gym.agents import register_automaton, register_loss, register_metric, register_model, register_preset
-from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH as AUTOMATON
+from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH as AUTOMATON
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.mazes.families import Family, register_family
 from maze_nca_gym.mazes.generation import finish, register_generator

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from typing_extensions import TypeAliasType
 
 from maze_nca_gym.agents import train
-from maze_nca_gym.agents.automata.compiling.config import HintConfig
+from maze_nca_gym.agents.automata.networks.config import HintConfig
 from maze_nca_gym.agents.training.config import OPTIONS
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import Command

@@ -15,7 +15,7 @@ from command_lines import configuration
 from tables import for_each
 
 from maze_nca_gym.agents import compile_automaton, evolve, learn_automaton, load, reproduce, sweep, train
-from maze_nca_gym.agents.automata.gallery import REACHABLE
+from maze_nca_gym.agents.automata.shipped.gallery import REACHABLE
 from maze_nca_gym.agents.policies.weights import MODELS
 from maze_nca_gym.agents.runs import recorded
 from maze_nca_gym.agents.sweeps import run as sweeps_run
@@ -196,7 +196,7 @@ def test_the_command_of_a_call_makes_the_same_run(function, options):
 HELPER = """
 from dataclasses import replace
 from maze_nca_gym.agents.automata import register_automaton
-from maze_nca_gym.agents.automata.gallery import REACHABLE, SMALL
+from maze_nca_gym.agents.automata.shipped.gallery import REACHABLE, SMALL
 
 def register(name):
     register_automaton(replace(REACHABLE, name=name, learning=SMALL))

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import compile_automaton, list_policies, load, rollout
 from maze_nca_gym.agents.automata.automaton import Automaton
-from maze_nca_gym.agents.automata.canonical import CanonicalPath
-from maze_nca_gym.agents.automata.healing import HEALING
-from maze_nca_gym.agents.automata.shortest_path import CANONICAL, SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.automata.shipped.canonical import CanonicalPath
+from maze_nca_gym.agents.automata.shipped.healing import HEALING
+from maze_nca_gym.agents.automata.shipped.shortest_path import CANONICAL, SHORTEST_PATH, PathSignal
 from maze_nca_gym.agents.automata.theorem import Theorem
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts.exporting import PAGE, to_json, to_list, to_script

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from maze_nca_gym.agents.automata import prove
-from maze_nca_gym.agents.automata.compiling.run import compile_automaton
+from maze_nca_gym.agents.automata.run import compile_automaton
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/worlds.md"

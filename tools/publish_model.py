@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from maze_nca_gym.agents.automata import prove
-from maze_nca_gym.agents.automata.compiling.certificate import certify
-from maze_nca_gym.agents.automata.compiling.config import find_automaton
-from maze_nca_gym.agents.automata.compiling.run import earned
+from maze_nca_gym.agents.automata.networks.certificate import certify
+from maze_nca_gym.agents.automata.registry import find_automaton
+from maze_nca_gym.agents.automata.run import earned
 from maze_nca_gym.agents.evaluation.iterations import find_iterations, with_iterations
 from maze_nca_gym.agents.policies import pretrained
 from maze_nca_gym.agents.policies.guarantees import Guarantees

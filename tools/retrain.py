@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.agents import load, train
-from maze_nca_gym.agents.automata.compiling.run import learn_automaton
+from maze_nca_gym.agents.automata.run import learn_automaton
 from maze_nca_gym.agents.policies.policy import Policy
 from maze_nca_gym.agents.policies.pretrained import cards
 from maze_nca_gym.agents.runs import versions

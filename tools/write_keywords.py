@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args, get_origin
 
-from maze_nca_gym.agents.automata.compiling.run import options_of_hints
+from maze_nca_gym.agents.automata.run import options_of_hints
 from maze_nca_gym.agents.evolution.run import options_of_evolution
 from maze_nca_gym.agents.rollouts.levels import generator_options
 from maze_nca_gym.agents.training.config import OPTIONS

@@ -4,12 +4,17 @@ Six solve the tasks: the canonical `shortest_path`, the same with `healing`, fro
 whichever tiles are updated; the `diameter`; and `both` in one. The `gallery` has others. To add one of your own, make
 an `Automaton` and call `register_automaton`.
 
-rules, automaton, registry    what a tile computes from its neighbours, step by step, and which automata are known
-theorem, guessing             what signals are after t iterations, said or found out
+automaton, theorem, registry  rules for one tile, what they make of every signal, and which automata are known
 growing                       the automaton of a task whose solver is a fixpoint
-prover, trial, proof          lemmas that z3 proves, runs on small mazes, and the verdict
-bits, large                   an automaton on words of 64 bits, and a certified network on one huge maze
-compiling                     networks that do what an automaton does, written or learned, with a certificate
+shipped                       the automata that ship
+search                        theorems that runs on small mazes suggest, and mazes that an automaton gets wrong
+proving                       proof obligations, which z3 proves, and the verdict
+networks                      networks that do what an automaton does, written or learned, with a certificate
+kernel                        the same theorems for the kernel of Coq
+run, checking                 the commands
+
+The rules themselves are in the core (`mazes.terms`, `mazes.rules`). Imports run one way: a folder reads from those
+above it in this list, and `proving` and `networks` not from each other (`tests/test_floors.py`).
 
 This package exports their public names; the functions that run them are in `maze_nca_gym.agents`. Importing it loads
 none of its modules.
@@ -41,17 +46,17 @@ if TYPE_CHECKING:
         places,
         reached,
     )
+    from maze_nca_gym.mazes.rules import Count, around, exactly, threshold
 
     from ..policies.guarantees import StepBound
     from .automaton import Automaton
-    from .canonical import CanonicalPath
-    from .compiling.certificate import certify
-    from .compiling.reading import automaton_of
-    from .gallery import GALLERY
     from .growing import grown
-    from .proof import mistakes, prove, second_opinion
+    from .networks.certificate import certify
+    from .networks.reading import automaton_of
+    from .proving.proof import mistakes, prove, second_opinion
     from .registry import AUTOMATA, register_automaton
-    from .rules import Count, around, exactly, threshold
+    from .shipped.canonical import CanonicalPath
+    from .shipped.gallery import GALLERY
     from .theorem import Domain, Theorem
 
 __all__ = [

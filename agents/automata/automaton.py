@@ -63,7 +63,7 @@ class Automaton:
         pooled: the last signals, if they are pooled over the map: each is on at all tiles if its rule switches it on
             at any.
         everywhere: signals that are the same at every tile; the pooled ones are among them.
-        parts: groups of signals that `compiling.worlds` treats as independent: any state of a group may occur with any
+        parts: groups of signals that `networks.states` treats as independent: any state of a group may occur with any
             of the others. That is safe for any groups. Larger groups exclude more states, and have more to search.
             By default all signals that are not the same everywhere are one group.
         invariant: a fact about every tile at every iteration that does not follow from the rules for five tiles. It
@@ -75,10 +75,10 @@ class Automaton:
         settles: whether on every maze its state stops changing, or ends up alternating between two. If not, it runs for
             `UNSETTLED` iterations; its answers may still settle, within its bound.
         in_order: order of directions -> the automaton in that order; None if it has one order only.
-        learning: options of `compiling.config.HintConfig` with which networks learn it; options that are left out have
+        learning: options of `networks.config.HintConfig` with which networks learn it; options that are left out have
             their defaults.
         slows: a faster automaton, all of whose signals this one has: after `pace` times t iterations, its signals are
-            those of the faster one after t. `compiling.helpers` makes such automata, and `prove` checks them.
+            those of the faster one after t. `networks.helpers` makes such automata, and `prove` checks them.
         pace: the number of its iterations for one iteration of the faster automaton.
         helpers: the signals that the faster automaton lacks, each with its rule in words.
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from maze_nca_gym.mazes.ghosts import Fixpoint
-from maze_nca_gym.mazes.orders import OrderedRegistry, split_order
-from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.mazes.orders import USUAL_ORDER, OrderedRegistry, split_order
+from maze_nca_gym.mazes.tasks import TASKS, find_task
+from maze_nca_gym.support.names import unknown_name
 
-from .any_state import ANY_STATE
-from .asynchronous import ASYNCHRONOUS
+from ..policies.registry import import_own
 from .automaton import Automaton
-from .both import BOTH
-from .diameter import DIAMETER
-from .gallery import GALLERY
 from .growing import grown
-from .healing import HEALING
-from .shortest_path import SHORTEST_PATH
+from .shipped.any_state import ANY_STATE
+from .shipped.asynchronous import ASYNCHRONOUS
+from .shipped.both import BOTH
+from .shipped.diameter import DIAMETER
+from .shipped.gallery import GALLERY
+from .shipped.healing import HEALING
+from .shipped.shortest_path import SHORTEST_PATH
 
 AUTOMATA: OrderedRegistry[Automaton] = OrderedRegistry("automaton")
 """Automata by name."""
@@ -31,6 +33,57 @@ def register_automaton(automaton: Automaton) -> Automaton:
     if not isinstance(automaton, Automaton):
         raise ValueError(f"an Automaton is expected, got {automaton!r}")
     return AUTOMATA.register(automaton.name, automaton)
+
+
+def find_automaton(automaton: str | Automaton, order: str | None = None) -> Automaton:
+    """Return an automaton: given itself, by its name in `AUTOMATA`, as "module:NAME", or `grown` by the name of a task
+    whose `solve` is a fixpoint.
+
+    With an `order` of directions, it is returned in that order.
+
+    Raises:
+        ValueError: an unknown name; the name of an automaton that is also that of a task which asks something else;
+            something that is no automaton; or an order that the automaton does not have.
+    """
+    found: object = automaton
+    if isinstance(automaton, str) and ":" in automaton:
+        usual, named = split_order(automaton)
+        module, name = usual.split(":", 1)
+        found = getattr(import_own(module, f"the automaton {automaton}"), name, None)
+        if not isinstance(found, Automaton):
+            raise ValueError(f"the module {module!r} has no Automaton {name!r}")
+        found = found if named == USUAL_ORDER else found.ordered(named)
+    elif isinstance(automaton, str):
+        grow = [name for name, task in TASKS.items() if isinstance(task.solve, Fixpoint)]
+        if automaton in AUTOMATA:
+            found = AUTOMATA[automaton]
+            _check_meaning(automaton, found, AUTOMATA.ships(automaton))
+        elif automaton in grow:
+            found = grown(automaton)
+        else:
+            raise ValueError(unknown_name("automaton", automaton, [*AUTOMATA, *grow], ", or module:NAME"))
+    if not isinstance(found, Automaton):
+        raise ValueError(f"an automaton is given by name, or as an Automaton, got {found!r}")
+    return found if order is None else found.ordered(order)
+
+
+def _check_meaning(name: str, automaton: Automaton, ships: bool) -> None:
+    """Check that the name of a registered automaton is not also that of a task about something else.
+
+    Raises:
+        ValueError: it is; the message has both meanings.
+    """
+    task, question = split_order(name)[0], split_order(automaton.task)[0]
+    if task not in TASKS or task == question:
+        return
+    whose = "of this package" if ships else "that you registered"
+    growing = isinstance(TASKS[task].solve, Fixpoint)
+    of_task = f"grown({task!r}), the automaton of its fixpoint" if growing else "which has no automaton of its own"
+    raise ValueError(
+        f"{name!r} has two meanings: the automaton {name} {whose}, for the task {automaton.task}, which is "
+        f"AUTOMATA[{name!r}]; and the task {task}, {of_task}. Give the Automaton itself, module:NAME, or "
+        "another name to the task"
+    )
 
 
 _MADE: dict[tuple[str, str], Automaton] = {}

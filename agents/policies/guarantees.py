@@ -102,7 +102,7 @@ class Guarantees:
         also: other tasks for which it is exact with the same weights, and its bound for each (`policy.for_task`).
         basis: how its bound is known, one of `EARNED` if it is exact; otherwise in words, such as "stated".
         verdict: what is proven about a network that follows an automaton: "right", "described" or "followed" (see
-            `automata.proof.Verdict`), or "refuted" if its automaton is refuted; None if nothing is proven.
+            `automata.proving.proof.Verdict`), or "refuted" if its automaton is refuted; None if nothing is proven.
         about: the question, rules and weights for which `exact` and `verdict` were earned; a policy adds its own when a
             statement without them is assigned to it.
         lost: the reason for which `exact`, `verdict` and `bound` were withdrawn, in words; empty if they were not.

@@ -1,6 +1,6 @@
 "use strict";
 // What each signal of the automaton "shortest-path" means after t iterations: the theorem that is guessed and proven by
-// agents/automata/proof.py, as statements about one tile, and a check of them on a real maze.
+// agents/automata/proving/proof.py, as statements about one tile, and a check of them on a real maze.
 
 globalThis.MazePlay.part(() => {
   const { levels } = globalThis.MazePlay;

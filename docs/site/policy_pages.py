@@ -13,9 +13,9 @@ import pictures
 from writing import details, facts, sentence, table
 
 from maze_nca_gym.agents import Policy, PolicyInfo, list_policies, load
-from maze_nca_gym.agents.automata import diameter as hinted_diameter
-from maze_nca_gym.agents.automata import healing as hinted_healing
-from maze_nca_gym.agents.automata import shortest_path as hinted_shortest_path
+from maze_nca_gym.agents.automata.shipped import diameter as hinted_diameter
+from maze_nca_gym.agents.automata.shipped import healing as hinted_healing
+from maze_nca_gym.agents.automata.shipped import shortest_path as hinted_shortest_path
 from maze_nca_gym.agents.policies.handcoded import canonical, depth_first, diameter, dijkstra
 from maze_nca_gym.agents.policies.policy import facts as policy_facts
 from maze_nca_gym.agents.policies.pretrained import cards

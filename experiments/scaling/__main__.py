@@ -16,13 +16,12 @@ from typing import Annotated, Any
 import torch
 
 from experiments.kept import Record, kept
+from experiments.scaling.automata import AUTOMATA
+from experiments.scaling.families import FAMILIES
+from experiments.scaling.measure import Cell, Effort, Mazes, Results, describe, measure
+from experiments.scaling.report import write
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.support.options import OneOf, Shown
-
-from .automata import AUTOMATA
-from .families import FAMILIES
-from .measure import Cell, Effort, Mazes, Results, describe, measure
-from .report import write
 
 SMALLEST, QUICK_SIZE, QUICK_LEVELS = 8, 16, 2
 

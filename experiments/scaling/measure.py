@@ -8,11 +8,10 @@ from time import process_time
 import numpy as np
 import torch
 
+from experiments.scaling.automata import AUTOMATA, Guarantee, automaton
+from experiments.scaling.families import draw
 from maze_nca_gym.agents import Policy
 from maze_nca_gym.mazes import Tile, Tiles, clear_endpoints, solvers
-
-from .automata import AUTOMATA, Guarantee, automaton
-from .families import draw
 
 PLAN_AFTER = 10
 """Steps after which it is known how long a level will take."""

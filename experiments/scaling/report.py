@@ -13,12 +13,11 @@ from textwrap import fill
 import numpy as np
 import torch
 
+from experiments.scaling.families import ALWAYS_EQUAL
+from experiments.scaling.figure import draw
+from experiments.scaling.measure import Cell, Mazes, Results
 from maze_nca_gym.support.files import write_all
 from maze_nca_gym.support.tables import Table
-
-from .families import ALWAYS_EQUAL
-from .figure import draw
-from .measure import Cell, Mazes, Results
 
 GUARANTEES = {
     "shortest-path-bfs": "the canonical path after exactly 2 L + 2 steps",

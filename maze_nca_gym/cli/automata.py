@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.agents import check_proofs, check_refutations, compile_automaton, learn_automaton
-from maze_nca_gym.agents.automata.compiling.run import folder_of
+from maze_nca_gym.agents.automata.run import folder_of
 from maze_nca_gym.cli.output import FAILED, complain, tell
 from maze_nca_gym.support.tables import Table
 
 if TYPE_CHECKING:
-    from maze_nca_gym.agents.automata.compiling.certificate import Certificate
+    from maze_nca_gym.agents.automata.networks.certificate import Certificate
     from maze_nca_gym.agents.policies.learned import NCA
 
 
@@ -69,8 +69,8 @@ def _summarise(
     name: str, order: str | None, model: NCA, certificate: Certificate, out: Path, more: dict[str, str], advice: str
 ) -> int:
     """Print what came out, and where it is; return the exit code."""
-    from maze_nca_gym.agents.automata.compiling.certificate import worst_patch
-    from maze_nca_gym.agents.automata.compiling.config import find_automaton
+    from maze_nca_gym.agents.automata.networks.certificate import worst_patch
+    from maze_nca_gym.agents.automata.registry import find_automaton
     from maze_nca_gym.agents.runs import DESCRIPTION
     from maze_nca_gym.agents.training.state import MODEL
 

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 
 from maze_nca_gym.agents.automata import Automaton
-from maze_nca_gym.agents.automata.compiling.run import compile_automaton
-from maze_nca_gym.agents.automata.gallery import REACHABLE, Reached
-from maze_nca_gym.agents.automata.rules import around
-from maze_nca_gym.agents.automata.shortest_path import CANONICAL, SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.automata.run import compile_automaton
+from maze_nca_gym.agents.automata.shipped.gallery import REACHABLE, Reached
+from maze_nca_gym.agents.automata.shipped.shortest_path import CANONICAL, SHORTEST_PATH, PathSignal
 from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.mazes import Tile, parse
+from maze_nca_gym.mazes.rules import around
 from maze_nca_gym.mazes.tasks import Task, find_task
 from maze_nca_gym.mazes.terms import Term, term_of
 

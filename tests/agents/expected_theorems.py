@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from maze_nca_gym.agents.automata import AUTOMATA, Theorem, moved
-from maze_nca_gym.agents.automata.gallery import (
+from maze_nca_gym.agents.automata.shipped.gallery import (
     HEADING,
     HEADS,
     LIVES,
@@ -15,8 +15,8 @@ from maze_nca_gym.agents.automata.gallery import (
     Passing,
     Reached,
 )
-from maze_nca_gym.agents.automata.healing import FOUND
-from maze_nca_gym.agents.automata.healing import S as H
+from maze_nca_gym.agents.automata.shipped.healing import FOUND
+from maze_nca_gym.agents.automata.shipped.healing import S as H
 from maze_nca_gym.mazes import Tile
 from maze_nca_gym.mazes.ghosts import (
     DISTANCE,

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from maze_nca_gym.agents.automata.any_state import EARLIER, any_state_automaton, following
-from maze_nca_gym.agents.automata.compiling.exact import compile_weights
-from maze_nca_gym.agents.automata.healing import HEALING
-from maze_nca_gym.agents.automata.prover import Prover
+from maze_nca_gym.agents.automata.networks.exact import compile_weights
+from maze_nca_gym.agents.automata.proving.prover import Prover
+from maze_nca_gym.agents.automata.shipped.any_state import EARLIER, any_state_automaton, following
+from maze_nca_gym.agents.automata.shipped.healing import HEALING
 from maze_nca_gym.mazes import Tile, one_hot, parse, shortest_path
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.small import all_mazes

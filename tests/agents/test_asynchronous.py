@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from experiments.asynchronous import SCHEDULES, InStep, in_step_lemmas, reachable_states, run, survivors
-from maze_nca_gym.agents.automata import AUTOMATA, asynchronous, prove
-from maze_nca_gym.agents.automata.asynchronous import ASYNCHRONOUS, CANONICAL, FLOOD, RULES, S
-from maze_nca_gym.agents.automata.rules import around
-from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
+from maze_nca_gym.agents.automata import AUTOMATA, prove
+from maze_nca_gym.agents.automata.shipped import asynchronous
+from maze_nca_gym.agents.automata.shipped.asynchronous import ASYNCHRONOUS, CANONICAL, FLOOD, RULES, S
+from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH
 from maze_nca_gym.mazes import Tile, generate, parse, shortest_path
+from maze_nca_gym.mazes.rules import around
 from tests.tables import for_each, some_and_all
 
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from tables import for_each
 
 from maze_nca_gym.agents import iterate, load
-from maze_nca_gym.agents.automata.diameter import DIAMETER
-from maze_nca_gym.agents.automata.healing import HEALING
-from maze_nca_gym.agents.automata.shortest_path import ENTER, NEAR, SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER
+from maze_nca_gym.agents.automata.shipped.healing import HEALING
+from maze_nca_gym.agents.automata.shipped.shortest_path import ENTER, NEAR, SHORTEST_PATH, PathSignal
 from maze_nca_gym.mazes.levels import Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.mazes.tasks import find_task
 

@@ -17,18 +17,18 @@ from tables import for_each, refused
 
 from maze_nca_gym.agents import compile_automaton, iterate, load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton, register_automaton, threshold
-from maze_nca_gym.agents.automata.any_state import ANY_STATE
 from maze_nca_gym.agents.automata.automaton import NEIGHBOURHOODS
-from maze_nca_gym.agents.automata.both import BOTH
-from maze_nca_gym.agents.automata.compiling.certificate import certify
-from maze_nca_gym.agents.automata.compiling.coq import printed_joins
-from maze_nca_gym.agents.automata.compiling.exact import compile_weights
-from maze_nca_gym.agents.automata.compiling.helpers import helped
-from maze_nca_gym.agents.automata.compiling.linear import separated
-from maze_nca_gym.agents.automata.compiling.run import learn_automaton
-from maze_nca_gym.agents.automata.diameter import DIAMETER
-from maze_nca_gym.agents.automata.gallery import DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE, WALL_FOLLOWER
-from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
+from maze_nca_gym.agents.automata.kernel.coq import printed_joins
+from maze_nca_gym.agents.automata.networks.certificate import certify
+from maze_nca_gym.agents.automata.networks.exact import compile_weights
+from maze_nca_gym.agents.automata.networks.helpers import helped
+from maze_nca_gym.agents.automata.networks.linear import separated
+from maze_nca_gym.agents.automata.run import learn_automaton
+from maze_nca_gym.agents.automata.shipped.any_state import ANY_STATE
+from maze_nca_gym.agents.automata.shipped.both import BOTH
+from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER
+from maze_nca_gym.agents.automata.shipped.gallery import DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE, WALL_FOLLOWER
+from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import save_model

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 import maze_nca_gym
 from maze_nca_gym import environment_id, register_environment
 from maze_nca_gym.agents import evaluate, evolve, export, play, register_model, solve, sweep, train
-from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH as AUTOMATON
+from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH as AUTOMATON
 from maze_nca_gym.agents.policies.learned import MLP, NCA
 from maze_nca_gym.agents.policies.policy import Policy, for_task
 from maze_nca_gym.agents.policies.weights import MODELS, load_model, save_model

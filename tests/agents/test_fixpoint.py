@@ -16,7 +16,7 @@ import torch
 import maze_nca_gym
 from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.automata import Automaton, anywhere, evolution, fixpoint, grown, inflationary, prove, threshold
-from maze_nca_gym.agents.automata.compiling.run import compile_automaton
+from maze_nca_gym.agents.automata.run import compile_automaton
 from maze_nca_gym.mazes import KINDS, Task, Tile, one_hot, register_task
 from maze_nca_gym.mazes.facts import broken_axioms
 from maze_nca_gym.mazes.ghosts import distance

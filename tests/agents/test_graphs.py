@@ -15,8 +15,8 @@ from tables import for_each
 
 from maze_nca_gym.agents import OnGraph, compile_automaton, evaluate, iterate, load, rollout, solve
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton, Theorem, prove
-from maze_nca_gym.agents.automata.proof import Proof
-from maze_nca_gym.agents.automata.prover import WORLDS, Prover
+from maze_nca_gym.agents.automata.proving.proof import Proof
+from maze_nca_gym.agents.automata.proving.prover import WORLDS, Prover
 from maze_nca_gym.mazes import KINDS, Graph, Kind, Task, Tile, generate, one_hot, parse, register_task, shortest_path
 from maze_nca_gym.mazes.facts import CENTRE
 from maze_nca_gym.mazes.ghosts import (
@@ -361,8 +361,8 @@ def test_where_nothing_leads_a_pooled_signal_is_not_what_neighbours_agree_on() -
 
 
 def test_what_a_tile_of_a_graph_holds_is_in_a_world_of_the_certificate(rng: np.random.Generator) -> None:
-    from maze_nca_gym.agents.automata.compiling.patches import signals_of
-    from maze_nca_gym.agents.automata.compiling.worlds import find_worlds
+    from maze_nca_gym.agents.automata.networks.patches import signals_of
+    from maze_nca_gym.agents.automata.networks.states import find_worlds
 
     automaton = AUTOMATA["shortest-path"]
     (world,) = find_worlds(automaton).worlds

@@ -11,7 +11,7 @@ from scripted_policies import Counts, Dies, Flips, Freezes, Oracle, Trembles
 from tables import for_each, refused
 
 from maze_nca_gym.agents import find_policy, load, rollout
-from maze_nca_gym.agents.automata.compiling.config import HintConfig
+from maze_nca_gym.agents.automata.networks.config import HintConfig
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound, all_shortest_paths, reachable
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.pretrained import cards, load_pretrained

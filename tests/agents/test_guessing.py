@@ -12,12 +12,12 @@ import pytest
 from tables import refused
 
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton, Count, around
-from maze_nca_gym.agents.automata.both import BOTH
-from maze_nca_gym.agents.automata.gallery import AROUND, DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE
-from maze_nca_gym.agents.automata.guessing import guess, mazes_with
-from maze_nca_gym.agents.automata.healing import HEALING
-from maze_nca_gym.agents.automata.proof import mistakes, prove, second_opinion
-from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
+from maze_nca_gym.agents.automata.proving.proof import mistakes, prove, second_opinion
+from maze_nca_gym.agents.automata.search.guessing import guess, mazes_with
+from maze_nca_gym.agents.automata.shipped.both import BOTH
+from maze_nca_gym.agents.automata.shipped.gallery import AROUND, DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE
+from maze_nca_gym.agents.automata.shipped.healing import HEALING
+from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.automata.theorem import Theorem
 from maze_nca_gym.mazes import Tile, distances, shortest_path
 from maze_nca_gym.mazes.facts import MazePicture, broken_axioms, moved
@@ -206,7 +206,7 @@ def test_the_least_mazes_are_all_among_the_runs(monkeypatch):
         drawn.extend(run.tiles.shape for run in runs)
         return guess(automaton, theorem, runs, atoms)
 
-    monkeypatch.setattr("maze_nca_gym.agents.automata.proof.guess", watched)
+    monkeypatch.setattr("maze_nca_gym.agents.automata.proving.proof.guess", watched)
     assert prove(DEAD_ENDS).holds
     assert {(2, 1, 2), (48, 2, 2), (480, 2, 3), (480, 3, 2)} <= {*drawn}
 

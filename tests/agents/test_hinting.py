@@ -15,11 +15,11 @@ from tables import for_each, refused
 
 from experiments.scaling.largest import run
 from maze_nca_gym.agents import iterate, load, rollout
-from maze_nca_gym.agents.automata.compiling.bounds import Network
-from maze_nca_gym.agents.automata.compiling.certificate import certify, counterexamples, followed, worst_patch
-from maze_nca_gym.agents.automata.compiling.config import HintConfig, find_automaton
-from maze_nca_gym.agents.automata.compiling.learning import learn
-from maze_nca_gym.agents.automata.compiling.patches import (
+from maze_nca_gym.agents.automata.networks.bounds import Network
+from maze_nca_gym.agents.automata.networks.certificate import certify, counterexamples, followed, worst_patch
+from maze_nca_gym.agents.automata.networks.config import HintConfig
+from maze_nca_gym.agents.automata.networks.learning import learn
+from maze_nca_gym.agents.automata.networks.patches import (
     KIND_BITS,
     distinct,
     kinds_of,
@@ -30,11 +30,12 @@ from maze_nca_gym.agents.automata.compiling.patches import (
     signals_of,
     tile_codes,
 )
-from maze_nca_gym.agents.automata.compiling.run import compile_automaton, learn_automaton
-from maze_nca_gym.agents.automata.compiling.worlds import find_worlds
-from maze_nca_gym.agents.automata.diameter import DIAMETER
-from maze_nca_gym.agents.automata.healing import HEALING
-from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
+from maze_nca_gym.agents.automata.networks.states import find_worlds
+from maze_nca_gym.agents.automata.registry import find_automaton
+from maze_nca_gym.agents.automata.run import compile_automaton, learn_automaton
+from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER
+from maze_nca_gym.agents.automata.shipped.healing import HEALING
+from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.mazes.families import FAMILIES, register_family
 from maze_nca_gym.mazes.families import test_levels as named_levels

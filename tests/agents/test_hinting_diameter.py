@@ -7,8 +7,8 @@ from maze_samples import sample
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.automata.automaton import MapView
-from maze_nca_gym.agents.automata.compiling.certificate import certify
-from maze_nca_gym.agents.automata.diameter import DIAMETER, EVERYWHERE, WALKER, S
+from maze_nca_gym.agents.automata.networks.certificate import certify
+from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER, EVERYWHERE, WALKER, S
 from maze_nca_gym.mazes.families import test_levels as named_levels
 from maze_nca_gym.mazes.levels import Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.mazes.solvers import diameter, eccentricities

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from test_hinting_worlds import allows
 
-from maze_nca_gym.agents.automata.compiling.patches import KIND_BITS, mask_of, tile_codes
-from maze_nca_gym.agents.automata.compiling.worlds import find_worlds
-from maze_nca_gym.agents.automata.diameter import DIAMETER
-from maze_nca_gym.agents.automata.diameter import S as D
-from maze_nca_gym.agents.automata.healing import FOUND, HEALING
-from maze_nca_gym.agents.automata.healing import S as H
-from maze_nca_gym.agents.automata.shortest_path import NEAR, SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.automata.networks.patches import KIND_BITS, mask_of, tile_codes
+from maze_nca_gym.agents.automata.networks.states import find_worlds
+from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER
+from maze_nca_gym.agents.automata.shipped.diameter import S as D
+from maze_nca_gym.agents.automata.shipped.healing import FOUND, HEALING
+from maze_nca_gym.agents.automata.shipped.healing import S as H
+from maze_nca_gym.agents.automata.shipped.shortest_path import NEAR, SHORTEST_PATH, PathSignal
 from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.solvers import diameter, shortest_path

@@ -10,7 +10,7 @@ from maze_samples import sample
 from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.automata.healing import FOUND, HEALING, S
+from maze_nca_gym.agents.automata.shipped.healing import FOUND, HEALING, S
 from maze_nca_gym.agents.evaluation.disturbances import EDITS, corrupt, edit_levels
 from maze_nca_gym.mazes.families import test_levels as named_levels
 from maze_nca_gym.mazes.levels import one_hot, parse

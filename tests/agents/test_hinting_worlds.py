@@ -11,14 +11,14 @@ import pytest
 from maze_samples import sample
 
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton
-from maze_nca_gym.agents.automata.compiling import worlds
-from maze_nca_gym.agents.automata.compiling.patches import KIND_BITS, labels, mask_of, patches_seen
-from maze_nca_gym.agents.automata.compiling.worlds import World, find_worlds
-from maze_nca_gym.agents.automata.diameter import DIAMETER
-from maze_nca_gym.agents.automata.healing import HEALING
-from maze_nca_gym.agents.automata.rules import around
-from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
+from maze_nca_gym.agents.automata.networks import states as worlds
+from maze_nca_gym.agents.automata.networks.patches import KIND_BITS, labels, mask_of, patches_seen
+from maze_nca_gym.agents.automata.networks.states import World, find_worlds
+from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER
+from maze_nca_gym.agents.automata.shipped.healing import HEALING
+from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH
 from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.rules import around
 from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.mazes.terms import Rule, TileView
 

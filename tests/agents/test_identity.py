@@ -18,17 +18,15 @@ from tables import for_each, refused
 
 from maze_nca_gym.agents import compile_automaton, evaluate, export, load, rollout, solve
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton, Count, prove
-from maze_nca_gym.agents.automata.any_state import ANY_STATE
-from maze_nca_gym.agents.automata.compiling.certificate import certify, followed
-from maze_nca_gym.agents.automata.compiling.config import find_automaton
-from maze_nca_gym.agents.automata.compiling.run import earned
-from maze_nca_gym.agents.automata.compiling.worlds import find_worlds
-from maze_nca_gym.agents.automata.gallery import LIFE, REACHABLE
 from maze_nca_gym.agents.automata.growing import grown
-from maze_nca_gym.agents.automata.prover import Lemma
-from maze_nca_gym.agents.automata.registry import register_automaton
-from maze_nca_gym.agents.automata.rules import around
-from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
+from maze_nca_gym.agents.automata.networks.certificate import certify, followed
+from maze_nca_gym.agents.automata.networks.states import find_worlds
+from maze_nca_gym.agents.automata.proving.prover import Lemma
+from maze_nca_gym.agents.automata.registry import find_automaton, register_automaton
+from maze_nca_gym.agents.automata.run import earned
+from maze_nca_gym.agents.automata.shipped.any_state import ANY_STATE
+from maze_nca_gym.agents.automata.shipped.gallery import LIFE, REACHABLE
+from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.policies.handcoded import DiameterNCA, ShortestPathNCA
 from maze_nca_gym.agents.policies.identity import altered
@@ -42,6 +40,7 @@ from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.ghosts import canonical_path, fixpoint, reached
 from maze_nca_gym.mazes.graphs import Graph
 from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, one_hot
+from maze_nca_gym.mazes.rules import around
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH as TASK
 from maze_nca_gym.mazes.tasks import register_task
 

@@ -34,19 +34,20 @@ from maze_nca_gym.agents.automata import (
     grown,
     prove,
 )
-from maze_nca_gym.agents.automata.compiling import kernel, learnt
-from maze_nca_gym.agents.automata.compiling.coq import printed_automaton, printed_network, printed_rule
-from maze_nca_gym.agents.automata.compiling.exact import compile_weights
-from maze_nca_gym.agents.automata.compiling.kernel import compile_files, write_followed, write_proof
-from maze_nca_gym.agents.automata.compiling.lemmas import Guide, printed_theorem
-from maze_nca_gym.agents.automata.compiling.refutations import SIGNATURES
-from maze_nca_gym.agents.automata.proof import Proof, _as_theorem
-from maze_nca_gym.agents.automata.rules import threshold
+from maze_nca_gym.agents.automata.kernel import clauses as learnt
+from maze_nca_gym.agents.automata.kernel import theorems as kernel
+from maze_nca_gym.agents.automata.kernel.coq import printed_automaton, printed_network, printed_rule
+from maze_nca_gym.agents.automata.kernel.lemmas import Guide, printed_theorem
+from maze_nca_gym.agents.automata.kernel.refutations import SIGNATURES
+from maze_nca_gym.agents.automata.kernel.theorems import compile_files, write_followed, write_proof
+from maze_nca_gym.agents.automata.networks.exact import compile_weights
+from maze_nca_gym.agents.automata.proving.proof import Proof, _as_theorem
 from maze_nca_gym.agents.runs import progress
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes import Task, register_task
 from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture
 from maze_nca_gym.mazes.ghosts import DISTANCE, has_less
+from maze_nca_gym.mazes.rules import threshold
 from maze_nca_gym.mazes.terms import term_of
 
 REACHABLE = AUTOMATA["reachable"]

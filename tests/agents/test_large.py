@@ -23,9 +23,9 @@ from tables import for_each, refused
 
 from experiments.scaling.huge import shortest_path as searched
 from maze_nca_gym.agents import load, rollout, solve_large
-from maze_nca_gym.agents.automata import AUTOMATA, bits, large
-from maze_nca_gym.agents.automata.compiling import certificate
-from maze_nca_gym.agents.automata.compiling.run import compile_automaton
+from maze_nca_gym.agents.automata import AUTOMATA
+from maze_nca_gym.agents.automata.networks import bits, certificate, large
+from maze_nca_gym.agents.automata.run import compile_automaton
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.runs import alone_in
 from maze_nca_gym.mazes import one_hot, solvers

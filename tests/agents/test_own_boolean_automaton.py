@@ -17,14 +17,14 @@ from tables import for_each, refused
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton, Count, register_automaton
-from maze_nca_gym.agents.automata.compiling.certificate import certify
-from maze_nca_gym.agents.automata.compiling.run import compile_automaton, learn_automaton
-from maze_nca_gym.agents.automata.rules import around, threshold
-from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
+from maze_nca_gym.agents.automata.networks.certificate import certify
+from maze_nca_gym.agents.automata.run import compile_automaton, learn_automaton
+from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes import tasks
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, one_hot, parse
+from maze_nca_gym.mazes.rules import around, threshold
 from maze_nca_gym.mazes.solvers import distances
 from maze_nca_gym.mazes.terms import Weighed, term_of
 

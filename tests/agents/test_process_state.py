@@ -62,10 +62,10 @@ from maze_nca_gym.agents import (
     sweep,
     train,
 )
-from maze_nca_gym.agents.automata.compiling.kernel import CLOSED, LISTS
-from maze_nca_gym.agents.automata.compiling.refutations import SIGNATURES
-from maze_nca_gym.agents.automata.gallery import REACHABLE
-from maze_nca_gym.agents.automata.proof import prove
+from maze_nca_gym.agents.automata.kernel.refutations import SIGNATURES
+from maze_nca_gym.agents.automata.kernel.theorems import CLOSED, LISTS
+from maze_nca_gym.agents.automata.proving.proof import prove
+from maze_nca_gym.agents.automata.shipped.gallery import REACHABLE
 from maze_nca_gym.agents.policies.handcoded import DiameterNCA, ShortestPathNCA
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import engines, threads

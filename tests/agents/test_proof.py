@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from maze_nca_gym.agents.automata import AUTOMATA
-from maze_nca_gym.agents.automata.both import BOTH
-from maze_nca_gym.agents.automata.diameter import DIAMETER
-from maze_nca_gym.agents.automata.diameter import S as D
-from maze_nca_gym.agents.automata.gallery import (
+from maze_nca_gym.agents.automata.proving.proof import mistakes, prove, second_opinion
+from maze_nca_gym.agents.automata.proving.prover import Prover
+from maze_nca_gym.agents.automata.shipped.both import BOTH
+from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER
+from maze_nca_gym.agents.automata.shipped.diameter import S as D
+from maze_nca_gym.agents.automata.shipped.gallery import (
     DEAD_ENDS,
     FIRST_PASSAGE,
     HEADS,
@@ -28,12 +30,9 @@ from maze_nca_gym.agents.automata.gallery import (
     Passing,
     Reached,
 )
-from maze_nca_gym.agents.automata.healing import HEALING
-from maze_nca_gym.agents.automata.healing import S as H
-from maze_nca_gym.agents.automata.proof import mistakes, prove, second_opinion
-from maze_nca_gym.agents.automata.prover import Prover
-from maze_nca_gym.agents.automata.rules import any_on, around
-from maze_nca_gym.agents.automata.shortest_path import CANONICAL, NEAR, SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.automata.shipped.healing import HEALING
+from maze_nca_gym.agents.automata.shipped.healing import S as H
+from maze_nca_gym.agents.automata.shipped.shortest_path import CANONICAL, NEAR, SHORTEST_PATH, PathSignal
 from maze_nca_gym.agents.automata.theorem import Claim, Theorem
 from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.mazes.facts import at_least, broken_axioms
@@ -41,6 +40,7 @@ from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tile, parse
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.orders import split_order
+from maze_nca_gym.mazes.rules import any_on, around
 from maze_nca_gym.mazes.solvers import distances, shortest_path
 from maze_nca_gym.mazes.tasks import find_task
 from tests.agents.expected_theorems import expected
@@ -382,7 +382,7 @@ import threading
 import z3
 from maze_nca_gym.agents import compile_automaton
 from maze_nca_gym.agents.automata import AUTOMATA, prove
-from maze_nca_gym.agents.automata.compiling.lemmas import printed_theorem
+from maze_nca_gym.agents.automata.kernel.lemmas import printed_theorem
 
 gc.set_threshold(50)  # expressions of one thread are often freed by another
 printed = [prove("life")]

@@ -9,7 +9,8 @@ import torch
 from tables import for_each, refused
 
 from maze_nca_gym.agents import load, train
-from maze_nca_gym.agents.automata.compiling.config import HintConfig, find_automaton
+from maze_nca_gym.agents.automata.networks.config import HintConfig
+from maze_nca_gym.agents.automata.registry import find_automaton
 from maze_nca_gym.agents.policies.pretrained import cards
 from maze_nca_gym.agents.training import TrainingConfig
 from tools import retrain

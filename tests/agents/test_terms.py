@@ -16,12 +16,12 @@ from test_play import PAGE, needs_node
 
 from maze_nca_gym.agents.automata import Automaton, exactly, threshold
 from maze_nca_gym.agents.automata.automaton import MapView
-from maze_nca_gym.agents.automata.bits import Strip, as_blocks, as_tiles
-from maze_nca_gym.agents.automata.compiling.coq import printed_list, printed_rule
-from maze_nca_gym.agents.automata.compiling.kernel import PREFIX, THEORY
-from maze_nca_gym.agents.automata.compiling.linear import sum_of
-from maze_nca_gym.agents.automata.compiling.patches import labels, patches_of, tile_codes
-from maze_nca_gym.agents.automata.trial import packed, unpacked
+from maze_nca_gym.agents.automata.kernel.coq import printed_list, printed_rule
+from maze_nca_gym.agents.automata.kernel.theorems import PREFIX, THEORY
+from maze_nca_gym.agents.automata.networks.bits import Strip, as_blocks, as_tiles
+from maze_nca_gym.agents.automata.networks.linear import sum_of
+from maze_nca_gym.agents.automata.networks.patches import labels, patches_of, tile_codes
+from maze_nca_gym.agents.automata.search.trial import packed, unpacked
 from maze_nca_gym.mazes.facts import at_least
 from maze_nca_gym.mazes.levels import KINDS
 from maze_nca_gym.mazes.neighbours import offsets

@@ -15,20 +15,20 @@ from tables import refused
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.automata import Automaton
-from maze_nca_gym.agents.automata.compiling.certificate import certify
-from maze_nca_gym.agents.automata.compiling.run import compile_automaton
-from maze_nca_gym.agents.automata.diameter import DIAMETER
-from maze_nca_gym.agents.automata.gallery import REACHABLE, Reached
-from maze_nca_gym.agents.automata.healing import HEALING
-from maze_nca_gym.agents.automata.proof import prove
-from maze_nca_gym.agents.automata.rules import around
-from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.automata.networks.certificate import certify
+from maze_nca_gym.agents.automata.proving.proof import prove
+from maze_nca_gym.agents.automata.run import compile_automaton
+from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER
+from maze_nca_gym.agents.automata.shipped.gallery import REACHABLE, Reached
+from maze_nca_gym.agents.automata.shipped.healing import HEALING
+from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH, PathSignal
 from maze_nca_gym.agents.automata.theorem import Theorem
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.policies.learned.nca import NCA
 from maze_nca_gym.mazes.facts import Answer, Ghosts, MazePicture
 from maze_nca_gym.mazes.ghosts import REACHED, both_of, canonical_path, distance, fixpoint, is_free, reached
 from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, parse
+from maze_nca_gym.mazes.rules import around
 from maze_nca_gym.mazes.small import all_mazes, mazes_to_try, small_mazes
 from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH as TASK

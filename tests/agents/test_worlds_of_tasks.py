@@ -19,7 +19,7 @@ from tables import for_each, refused
 
 from maze_nca_gym.agents import animate, evaluate, evolve, export, iterate, learn_automaton, load, play, rollout, solve
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton, certify, register_automaton
-from maze_nca_gym.agents.automata.compiling.linear import separated
+from maze_nca_gym.agents.automata.networks.linear import separated
 from maze_nca_gym.agents.policies.policy import Policy
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.generation import GENERATORS

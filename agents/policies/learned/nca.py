@@ -271,7 +271,7 @@ class NCA(LearnedPolicy):
     def _in_float64(self, values: Tensor) -> bool:
         """Return whether (B, ..., H, W) values are convolved in float64: of an exact network, where float32 may not do.
 
-        A certificate covers float32 sums in any order (`compiling.certificate`). It does not cover TF32 and bfloat16,
+        A certificate covers float32 sums in any order (`networks.certificate`). It does not cover TF32 and bfloat16,
         which also round the inputs, nor fast convolutions (Winograd), which transform them. On a GPU TF32 is on by
         default, on a CPU only a setting makes it so. A certificate covers float64, which rounds less, and to which
         TF32, autocast and these transforms do not apply.

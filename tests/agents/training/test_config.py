@@ -10,7 +10,7 @@ import torch
 from tables import for_each, refused
 
 from maze_nca_gym.agents import find_policy
-from maze_nca_gym.agents.automata.healing import HEALING
+from maze_nca_gym.agents.automata.shipped.healing import HEALING
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.training import (
     PRESETS,

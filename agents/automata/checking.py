@@ -1,0 +1,66 @@
+"""`check_proofs`: lets the kernel of Coq check theorems about rules and networks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from maze_nca_gym.support.options import Shown, Stored, check, checked
+
+from ..runs import check_folder as check_writable
+from .run import compile_automaton
+
+if TYPE_CHECKING:
+    from .automaton import Automaton
+    from .kernel.theorems import Checked
+
+
+@checked
+def check_proofs(
+    folder: Annotated[str | Path | None, Shown("FOLDER", positional=True)] = None,
+    *,
+    automaton: Annotated[str | Automaton | None, Stored(str), Shown("NAME|MODULE:NAME")] = None,
+    out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/proofs"),
+) -> Checked:
+    """Check theorems about rules and networks with Coq's kernel, for mazes of every size.
+
+    The package's rules of the canonical shortest path and the networks compiled from them are printed, in all 24 orders
+    of directions, and the network nca-shortest-path-hinted, which learned them. The theory shows that they draw the
+    first shortest path on every maze; and that the rules of shortest-path-healing, and the network that learned these,
+    draw it again after any sequence of mazes. `coqc` compiles all of it, `coqchk` checks the result again. That takes
+    up to ten minutes, and needs Coq: `apt-get install coq`.
+
+    With `automaton`, it checks instead the theorem that `prove` finds for it in terms of a fixpoint, and that the
+    network compiled from it, weights included, shows the same answers. Where the theory covers the theorem alone, it
+    prints why, and the command fails.
+
+    >>> check_proofs().holds
+    True
+
+    Args:
+        folder: folder that `compile-automaton` wrote with `--coq` or `--coq-proof`. None: the package's own theorems
+            are checked, or those of an automaton.
+        automaton: automaton whose theorem and network are printed and checked, see `compile_automaton`.
+        out: folder that receives the printed files of the package or the automaton.
+
+    Returns:
+        The theorems in words, what they are about, and whether each is proven without an axiom.
+
+    Raises:
+        ValueError: a folder without such files, with another theory, or with an automaton; a theorem or network that
+            the theory does not cover; or a file that the kernel refuses: the message is the kernel's.
+        OSError: Coq is missing, too old or was killed, or a file could not be written.
+    """
+    from .kernel.theorems import SHORTEST_PATH, check_folder, check_printed, coq_version, package_file, write_theory
+
+    check(folder is None or automaton is None, f"give a folder or an automaton, not both: {folder} and {automaton}")
+    if folder is None:
+        check_writable("--out", Path(out))
+    coq_version()
+    if automaton is not None:
+        compile_automaton(automaton, coq_proof=out)
+    elif folder is None:
+        printed = {"Package": package_file()}
+        write_theory(Path(out), SHORTEST_PATH, printed)
+        return check_printed(SHORTEST_PATH, printed)
+    return check_folder(Path(out if folder is None else folder))

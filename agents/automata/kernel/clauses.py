@@ -1,0 +1,293 @@
+"""Refutations of facts, in small steps that Coq repeats: clauses, each of which follows from a few earlier ones.
+
+This is conflict-driven clause learning (Marques-Silva and Sakallah, 1999) on the nodes of the facts' expressions, where
+equal nodes are one. Where only arithmetic contradicts facts, z3 finds linear facts whose sum is absurd.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, NamedTuple, TypeAlias
+
+from maze_nca_gym.mazes.neighbours import Offset
+
+from ..proving.contexts import Z3
+
+MOST_CONFLICTS = 20_000
+"""Largest number of contradictions before the search gives up."""
+LARGEST_FACTOR = 64
+"""Largest factor of a sum in a linear fact."""
+TRUE = 1
+"""The literal that is always true."""
+Variable: TypeAlias = tuple[int, Offset]
+"""Which boolean or number, and where."""
+Claim: TypeAlias = tuple[tuple[int, int], ...]
+"""Factors of linear facts, each with its literal, whose sum is absurd."""
+
+
+class Linear(NamedTuple):
+    """A sum that is at most 0."""
+
+    constant: int
+    terms: tuple[tuple[int, Variable], ...]
+
+    @property
+    def over(self) -> Linear:
+        """The negation: the sum is at least 1."""
+        return Linear(1 - self.constant, tuple((-c, v) for c, v in self.terms))
+
+
+class Refutation(NamedTuple):
+    """A refutation of facts, in the form of `proofs/Facts.v`: a literal is n or, negated, -n.
+
+    Attributes:
+        atoms: the atoms that the literals from 2 on stand for.
+        nodes: pairs of literals, whose conjunctions the next literals stand for.
+        roots: the literals of the facts.
+        claims: linear facts.
+        cuts: clauses, of which the last is empty, each with the numbers of the clauses from which it follows. Clauses
+            are numbered from 1: TRUE, three for each node, then facts, claims and cuts.
+    """
+
+    atoms: list[Any]
+    nodes: list[tuple[int, int]]
+    roots: list[int]
+    claims: list[Claim]
+    cuts: list[tuple[list[int], list[int]]]
+
+
+class NotProven(ValueError):
+    """Raised when no proof of a claim is found; the claim may be true."""
+
+
+@dataclass(eq=False)
+class _Clause:
+    """Literals of which one is true. Either it has a number or a claim, or it follows from others."""
+
+    literals: list[int]
+    number: int = 0
+    claim: Claim = ()
+    uses: Sequence[_Clause] = field(default=(), repr=False)
+
+
+class _Search:
+    def __init__(self, z3: Z3, facts: Sequence[Any]) -> None:
+        self._z3, self._atoms, self._nodes = z3, dict[Any, int](), dict[tuple[int, int], int]()
+        for fact in facts:
+            self._collect(fact)
+        self._first = len(self._atoms) + 2
+        self._roots = [self._literal(fact) for fact in facts]
+        self._parts = {n: parts for parts, n in self._nodes.items()}
+        found = [[TRUE]]
+        for (a, b), n in self._nodes.items():
+            found += [[-n, a], [-n, b], [n, -a, -b]]
+        found += [[root] for root in self._roots]
+        clauses = [_Clause(literals, number) for number, literals in enumerate(found, 1)]
+        self._lines = [(n, line) for line, n in self._atoms.items() if isinstance(line, Linear)]
+        self._arithmetic, numbers = z3.Solver(), dict[Variable, Any]()
+        self._arithmetic.set("core.minimize", True)
+        of_sum = defaultdict[Any, list[tuple[int, int]]](list)
+        for n, line in self._lines:
+            terms = [c * numbers.setdefault(v, z3.Int(f"number {v}")) for c, v in line.terms]
+            self._arithmetic.add(z3.Bool(f"{n}") == (line.constant + z3.Sum(terms) <= 0))
+            of_sum[line.terms].append((-line.constant, n))
+        for same in of_sum.values():  # of two bounds of one sum the lower implies the other
+            clauses += [_Clause([-n, m], claim=((1, n), (1, -m))) for (_, n), (_, m) in combinations(sorted(same), 2)]
+        self._watches, self._trail, self._done = defaultdict[int, list[_Clause]](list), list[int](), 0
+        self._starts, self._reasons, self._levels = list[int](), dict[int, _Clause | None](), dict[int, int]()
+        self._activity, self._bump = defaultdict[int, float](float), 1.0
+        self._wrong = next((clause for clause in clauses if self._add(clause)), None)
+
+    # facts as nodes
+
+    def _collect(self, f: Any) -> None:
+        if isinstance(f, Linear):
+            if f.terms:
+                self._atoms.setdefault(f if f.terms[0][0] > 0 else f.over, len(self._atoms) + 2)
+        elif not isinstance(f, bool) and isinstance(f[0], int):
+            self._atoms.setdefault(f, len(self._atoms) + 2)
+        elif not isinstance(f, bool):
+            for part in f[1:]:
+                self._collect(part)
+
+    def _literal(self, f: Any) -> int:
+        """Return the literal that a fact is, with a node for each of its parts."""
+        if isinstance(f, bool):
+            return TRUE if f else -TRUE
+        if isinstance(f, Linear) and not f.terms:
+            return TRUE if f.constant <= 0 else -TRUE
+        if isinstance(f, Linear):
+            return self._atoms[f] if f.terms[0][0] > 0 else -self._atoms[f.over]
+        if isinstance(f[0], int):
+            return self._atoms[f]
+        sign = -1 if f[0] == "Either" else 1
+        parts = [self._literal(part) for part in f[1:]]
+        if f[0] == "No":
+            return -parts[0]
+        a, b = (sign * part for part in parts)
+        return sign * self._nodes.setdefault((a, b), self._first + len(self._nodes))
+
+    # the search
+
+    def _set(self, literal: int, reason: _Clause | None) -> None:
+        self._trail.append(literal)
+        self._reasons[literal], self._levels[literal] = reason, len(self._starts)
+
+    def _undo(self, level: int) -> None:
+        if level < len(self._starts):
+            for literal in self._trail[self._starts[level] :]:
+                del self._reasons[literal], self._levels[literal]
+            del self._trail[self._starts[level] :], self._starts[level:]
+            self._done = len(self._trail)
+
+    def _add(self, clause: _Clause) -> bool:
+        """Watch a clause, set what it forces, and return whether it is false."""
+        literals, levels = clause.literals, self._levels
+        literals.sort(key=lambda each: -levels.get(-each, len(self._starts) + 1))
+        for literal in literals[:2]:
+            self._watches[literal].append(clause)
+        if not literals or -literals[0] in levels:
+            return True
+        if (len(literals) == 1 or -literals[1] in levels) and literals[0] not in levels:
+            self._set(literals[0], clause)
+        return False
+
+    def _propagate(self) -> _Clause | None:
+        """Set what clauses force; return one that is false."""
+        levels = self._levels
+        while self._done < len(self._trail):
+            false = -self._trail[self._done]
+            self._done += 1
+            watching, kept = self._watches[false], list[_Clause]()
+            self._watches[false] = kept
+            for i, clause in enumerate(watching):
+                literals = clause.literals
+                if len(literals) > 1 and literals[0] == false:
+                    literals[0], literals[1] = literals[1], false
+                if literals[0] in levels:
+                    kept.append(clause)
+                    continue
+                for j in range(2, len(literals)):
+                    if -literals[j] not in levels:
+                        literals[1], literals[j] = literals[j], false
+                        self._watches[literals[1]].append(clause)
+                        break
+                else:
+                    kept.append(clause)
+                    if -literals[0] in levels:
+                        kept += watching[i + 1 :]
+                        return clause
+                    self._set(literals[0], clause)
+        return None
+
+    def _learn(self, conflict: _Clause) -> _Clause:
+        """Return what follows from a clause that is false and from what set its literals, the one set last first."""
+        levels, against = self._levels, {-literal for literal in conflict.literals}
+        level = max((levels[literal] for literal in against), default=0)
+        here = sum(levels[literal] == level for literal in against)
+        kept, uses = [], [conflict]
+        for literal in reversed(self._trail):
+            if literal not in against:
+                continue
+            of, reason = levels[literal], self._reasons[literal]
+            self._activity[abs(literal)] += self._bump
+            if reason is None or (of > 0 and (of < level or here == 1)):
+                kept.append(-literal)
+                continue
+            uses.append(reason)
+            for other in reason.literals:
+                if other != literal and -other not in against:
+                    against.add(-other)
+                    here += levels[-other] == level
+            here -= of == level
+        self._bump *= 1.05
+        return _Clause(kept, uses=uses[::-1])
+
+    def _decide(self) -> bool:
+        """Set a literal that makes a node false that has to be; return whether there is such a node."""
+        levels, nodes = self._levels, (self._parts[-n] for n in self._trail if -n in self._parts)
+        opened = [-part for parts in nodes if not any(-part in levels for part in parts) for part in parts]
+        if opened:
+            self._starts.append(len(self._trail))
+            self._set(max(opened, key=lambda literal: self._activity[abs(literal)]), None)
+        return bool(opened)
+
+    def _absurd(self) -> _Clause:
+        """Return a clause that is false by arithmetic.
+
+        Raises:
+            NotProven: there is none.
+        """
+        z3 = self._z3
+        set_ = [(n if n in self._levels else -n) for n, _ in self._lines if n in self._levels or -n in self._levels]
+        literal = {z3.Bool(f"{n}") if n > 0 else z3.Not(z3.Bool(f"{-n}")): n for n in set_}
+        if self._arithmetic.check([*literal]) != z3.unsat:
+            raise NotProven("it needs more than linear arithmetic")
+        core, lines = [literal[each] for each in self._arithmetic.unsat_core()], dict(self._lines)
+        factors, sums = {n: z3.Int(f"factor {n}") for n in core}, z3.Solver()
+        of = {n: lines[n] if n > 0 else lines[-n].over for n in core}
+        sums.add([z3.And(factor >= 0, factor <= LARGEST_FACTOR) for factor in factors.values()])
+        sums.add(z3.Sum([factors[n] * line.constant for n, line in of.items()]) > 0)
+        for var in {v for line in of.values() for _, v in line.terms}:
+            sums.add(z3.Sum([factors[n] * c for n, line in of.items() for c, v in line.terms if v == var]) == 0)
+        if sums.check() != z3.sat:
+            raise NotProven("it needs more than sums of linear facts")
+        model = sums.model()
+        claim = tuple((model.eval(factor, model_completion=True).as_long(), n) for n, factor in factors.items())
+        return _Clause([-n for n in core], claim=claim)
+
+    def refuted(self) -> _Clause:
+        """Return the empty clause.
+
+        Raises:
+            NotProven: it was not found.
+        """
+        wrong = self._wrong
+        for _ in range(MOST_CONFLICTS):
+            while wrong is None and (wrong := self._propagate()) is None and self._decide():
+                pass
+            if wrong is None:
+                wrong = self._absurd()
+                self._undo(max(self._levels[-literal] for literal in wrong.literals))
+                self._add(wrong)
+            learnt, wrong = self._learn(wrong), None
+            if not learnt.literals:
+                return learnt
+            self._undo(max((self._levels[-literal] for literal in learnt.literals[1:]), default=0))
+            self._add(learnt)
+        raise NotProven(f"the search had no end after {MOST_CONFLICTS:,} contradictions")
+
+    def named(self, empty: _Clause) -> Refutation:
+        """Return what leads to the empty clause, and nothing else."""
+        order, seen, stack = list[_Clause](), set[int](), [(empty, False)]
+        while stack:
+            clause, used = stack.pop()
+            if used:
+                order.append(clause)
+            elif id(clause) not in seen:
+                seen.add(id(clause))
+                stack += [(clause, True), *((use, False) for use in clause.uses)]
+        claims, cuts = [c for c in order if c.claim], [c for c in order if c.uses]
+        n_given = 1 + 3 * len(self._nodes) + len(self._roots)
+        numbers = {id(clause): n_given + number for number, clause in enumerate([*claims, *cuts], 1)}
+        return Refutation(
+            [*self._atoms],
+            [*self._nodes],
+            self._roots,
+            [clause.claim for clause in claims],
+            [(cut.literals, [numbers.get(id(use), use.number) for use in cut.uses]) for cut in cuts],
+        )
+
+
+def refutation(z3: Z3, facts: Sequence[Any]) -> Refutation:
+    """Return a refutation of facts that cannot all be true. Each is True, False, a `Linear`, a `Variable`, or ("No",
+    fact), ("Both", fact, fact) or ("Either", fact, fact).
+
+    Raises:
+        NotProven: no reason was found; they may all be true.
+    """
+    search = _Search(z3, facts)
+    return search.named(search.refuted())

@@ -1,0 +1,280 @@
+"""Automata and networks printed for Coq, whose kernel then checks what the folder `proofs` states of them."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Mapping, Sequence
+from itertools import compress, product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from maze_nca_gym.mazes.facts import at_least
+from maze_nca_gym.mazes.terms import Term, TileKind, term_of
+from maze_nca_gym.support.options import check
+
+from ..networks.linear import parts_of
+from ..networks.patches import KIND_BITS, mask_of
+from ..networks.states import find_worlds, following
+
+if TYPE_CHECKING:
+    from ...policies.learned.nca import NCA
+    from ..automaton import Automaton
+
+PRINTED = {
+    "Printed": (
+        ("From MazeNCA Require Import Statements Network Worlds",),
+        {
+            "its_rules": "automaton",
+            "its_network": "network",
+            "its_parts": "list part",
+            "its_taps": "list tap",
+            "its_given": "list expr",
+            "its_worlds": "list (holding * list nat)",
+            "its_joins": "list (list nat)",
+            "pace": "nat",
+        },
+    ),
+    "Lemmas": (
+        ("From MazeNCA Require Import Statements Facts Described", "Local Open Scope Z_scope"),
+        {
+            "its_automaton": "automaton",
+            "its_statement": "statement",
+            "its_lemmas": "list (fact * proof)",
+            "its_proofs": "list proof",
+        },
+    ),
+}
+"""The printed files: how each begins, and what it may define, of which type."""
+_COMMENT = re.compile(r"\(\*\*?[^*\"]*\*\)")
+_TERM = re.compile(r"[\w\s()\[\];,%-]*")
+"""A term of numbers, names, pairs and lists: nothing else can be in it, such as a function or a type."""
+MOST_JOINED = 12
+"""Largest number of parts of an operator that is none of `&`, `|` and `~`: it is printed as a table of its values."""
+
+
+class NotCovered(ValueError):
+    """Raised for a theorem, an automaton or a network that the Coq theory does not cover."""
+
+
+def printed_list(items: Sequence[str], between: str = "; ") -> str:
+    """Return items as the text of a Coq list."""
+    return f"[{between.join(items)}]"
+
+
+def printed_name(name: str) -> str:
+    """Return a name as text that a comment may have."""
+    return re.sub(r"\W", "_", name)
+
+
+def printed_comment(text: str) -> str:
+    """Return a text without the characters that could end a comment, or begin a string in it."""
+    return text.replace("*", "_").replace('"', "_")
+
+
+def printed_tap(tap: str) -> str:
+    """Return a tap as the text of a Coq term."""
+    return "C" if tap == "C" else f"(N {tap})"
+
+
+def printed_rule(rule: Term) -> str:
+    """Return a rule as the text of a Coq term of type `expr`.
+
+    Raises:
+        NotCovered: the rule joins more than `MOST_JOINED` parts by another operator than `&`, `|` and `~`.
+    """
+    if rule.seen is not None:
+        what = "Is" if isinstance(rule.seen, TileKind) else "See"
+        return f"({what} {int(rule.seen)} {printed_tap(rule.tap)})"
+    names, leaves = {operator.and_: "And", operator.or_: "Or", operator.invert: "Not"}, rule.leaves
+    may_count = rule.join is operator.or_ and any(part is leaves[-1] for part in rule.parts[-1].parts)
+    for number in range(2, len(leaves)) if may_count else ():
+        if _same(rule, at_least(number, leaves), {}):
+            return f"(at_least {number} {printed_list([*map(printed_rule, leaves)])})"
+    if rule.join in names:
+        return f"({names[rule.join]} {' '.join(map(printed_rule, rule.parts))})"
+    if len(rule.parts) > MOST_JOINED:
+        raise NotCovered(f"a rule joins {len(rule.parts)} parts by weights; Coq checks at most {MOST_JOINED}")
+    assert rule.join is not None
+    values = product((False, True), repeat=len(rule.parts))
+    return _decided(
+        [printed_rule(part) for part in rule.parts], [bool(rule.join(*map(np.bool_, each))) for each in values]
+    )
+
+
+def _same(rule: Term, other: Term, known: dict[tuple[int, int], bool]) -> bool:
+    """Return whether two rules are joined in the same way of the same leaves; `known` says so of parts by their ids."""
+    if rule.seen is not None or other.seen is not None:
+        return rule is other
+    pair = id(rule), id(other)
+    if pair not in known:
+        parts = zip(rule.parts, other.parts, strict=False)
+        alike = rule.join is other.join and len(rule.parts) == len(other.parts)
+        known[pair] = alike and all(_same(one, two, known) for one, two in parts)
+    return known[pair]
+
+
+def _decided(parts: Sequence[str], values: Sequence[bool]) -> str:
+    """Return an operator as distinctions of its parts, one after another, from the table of its values."""
+    if len(set(values)) == 1:
+        return "(Not Never)" if values[0] else "Never"
+    (part, *rest), half = parts, len(values) // 2
+    off, on = (_decided(rest, some) for some in (values[:half], values[half:]))
+    if off == on:
+        return off
+    with_it = part if on == "(Not Never)" else f"(And {part} {on})"
+    if off == "Never":
+        return with_it
+    if all(one <= other for one, other in zip(values[:half], values[half:], strict=True)):
+        return f"(Or {with_it} {off})"
+    return f"(Or {with_it} (And (Not {part}) {off}))" if on != "Never" else f"(And (Not {part}) {off})"
+
+
+def printed_automaton(automaton: Automaton) -> str:
+    """Return an automaton as the text of a Coq term, one line for each rule, with its signal's number and name."""
+    rules = [
+        f"(* {int(signal)} {printed_name(signal.name)} *) {printed_rule(term_of(automaton.rules[signal]))}"
+        for signal in automaton.signals
+    ]
+    pooled = printed_list([str(int(signal)) for signal in automaton.pooled])
+    return f"Automaton {printed_list(rules, ';' + chr(10) + '  ')} {pooled}%nat"
+
+
+def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
+    """Return two texts of Coq terms: a network, and which of its channels hold which signal.
+
+    Args:
+        model: a network with integer weights, and biases that are multiples of 1/2.
+        automaton: the automaton that it follows.
+
+    Raises:
+        NotCovered: the network has other weights or biases.
+    """
+    weight = model.weights[0].detach().double().numpy()
+    bias = model.biases[0].detach().double().numpy()
+    if (weight % 1).any() or (bias % 0.5).any():
+        raise NotCovered(
+            "the theory is about integer weights, and biases that are multiples of 1/2; this network has others"
+        )
+    n_kinds, rows = len(automaton.kinds), automaton.rows(model.channel_names)
+    # a pair is read by two weights, which must follow each other
+    order = [*range(n_kinds), *(n_kinds + row for of_signal in rows.values() for row in of_signal)]
+    order += [i for i in range(weight.shape[1]) if i not in order]
+    weights = []
+    for of_channel, name in zip(weight, model.channel_names, strict=True):
+        read = [
+            f"W {_number(of_channel[i, place])} {i} {printed_tap(tap)}"
+            for place, tap in enumerate(automaton.taps)
+            for i in order
+            if of_channel[i, place]
+        ]
+        weights.append(f"(* {printed_name(name)} *) {printed_list(read)}")
+    biases = printed_list([_number(2 * each) for each in bias])
+    separated = ";\n  "
+    parts = [f"Single {row[0]}" if len(row) == 1 else f"Pair {row[0]} {row[1]}" for row in rows.values()]
+    n_pooled = len(automaton.pooled)
+    return f"Network {n_kinds} ({biases})%Z {printed_list(weights, separated)} {n_pooled}", printed_list(parts)
+
+
+def _number(value: float) -> str:
+    return f"({int(value)})" if value < 0 else str(int(value))
+
+
+def printed_worlds(automaton: Automaton) -> str:
+    """Return what tiles can hold as the text of a Coq term: all worlds, each with the worlds that can follow it.
+
+    Raises:
+        ValueError: see `worlds.find_worlds`.
+    """
+    found = find_worlds(automaton).worlds
+    everywhere = [next(iter(world.values()))[-1].states[0] if automaton.everywhere else 0 for world in found]
+    places = {int(code): place for place, code in enumerate(everywhere)}
+    lines, all_pooled = [], mask_of(automaton.pooled)
+    for world in found:
+        after = [code for code, _ in following(automaton, world)]
+        pools = [mask_of(compress(automaton.pooled, on)) for on in product((0, 1), repeat=len(automaton.pooled))]
+        # what cannot go on is refuted whatever world is named
+        nexts = [places[next((code for code in after if code & all_pooled == pool), after[0])] for pool in pools]
+        of_kinds = []
+        for kind, components in world.items():
+            groups = []
+            for signals, states in components:
+                # a signal that may be on or off whatever the others are needs no mention
+                bound = [s for s in signals if not np.isin(states ^ mask_of([s]), states).all()]
+                rows = np.unique(states[:, None] >> (KIND_BITS + np.array(bound, np.int64)) & 1, axis=0).tolist()
+                if bound:
+                    listed = printed_list([printed_list(["true" if bit else "false" for bit in row]) for row in rows])
+                    groups.append(f"Component {printed_list([str(int(s)) for s in bound])} {listed}")
+            of_kinds.append(f"({kind}, {printed_list(groups)})")
+        lines.append(f"({printed_list(of_kinds, f';{chr(10)}    ')}, {printed_list([*map(str, nexts)])})")
+    return printed_list(lines, f";{chr(10)}  ")
+
+
+def printed_file(file: str, about: str, terms: Mapping[str, str]) -> str:
+    """Return the text of a printed file, one of `PRINTED`.
+
+    Args:
+        file: its name, without .v.
+        about: what it is printed from.
+        terms: the terms that it defines, by name.
+    """
+    begins, types = PRINTED[file]
+    lines = [f"(** Printed from {printed_comment(about)}; do not edit. *)", *(f"{line}." for line in begins)]
+    return "\n".join([*lines, *(f"Definition {name} : {types[name]} :=\n  {terms[name]}." for name in terms)]) + "\n"
+
+
+def read_definitions(file: str, text: str) -> dict[str, str]:
+    """Return the terms that a printed file defines, without comments and with single spaces.
+
+    Raises:
+        ValueError: it has anything else than what `printed_file` writes, such as an axiom, a function or a setting of
+            Coq.
+    """
+    begins, types = PRINTED[file]
+    sentences = [" ".join(each.split()) for each in re.split(r"\.(?=\s|$)", _COMMENT.sub(" ", text))]
+    terms = dict[str, str]()
+    check(tuple(sentences[: len(begins)]) == begins, f"it has to begin with {'. '.join(begins)}")
+    check(sentences.pop() == "", "its last sentence has no end")
+    for sentence in sentences[len(begins) :]:
+        head, _, term = sentence.partition(" := ")
+        name = head.removeprefix("Definition ").partition(" : ")[0]
+        expected = head == f"Definition {name} : {types.get(name)}" and name not in terms
+        if not (expected and _TERM.fullmatch(term)):
+            raise ValueError(f"{sentence[:60]!r} defines no list or number of {', '.join(types)}")
+        terms[name] = term
+    return terms
+
+
+def printed_definitions(model: NCA, automaton: Automaton) -> dict[str, str]:
+    """Return the texts of Coq terms by name: a network, the automaton that it follows, and what tiles can hold.
+
+    Args:
+        model: a network with integer weights, and biases that are multiples of 1/2.
+        automaton: one that `linear.separated` returned.
+
+    Raises:
+        NotCovered: a rule or a network that the theory does not cover.
+    """
+    network, parts = printed_network(model, automaton)
+    invariant = automaton.invariant
+    # an invariant that excludes nothing is not needed
+    supposed = invariant is not None and find_worlds(automaton).assumed
+    given = [printed_rule(term_of(invariant))] if invariant is not None and supposed else []
+    return {
+        "its_rules": printed_automaton(automaton),
+        "its_network": network,
+        "its_parts": parts,
+        "its_taps": printed_list(list(map(printed_tap, automaton.taps))),
+        "its_given": printed_list(given),
+        "its_worlds": printed_worlds(automaton),
+    }
+
+
+def printed_joins(automaton: Automaton, split: Automaton) -> dict[str, str]:
+    """Return the texts of Coq terms by name: how the signals that `linear.separated` split make up the automaton's own,
+    and how many iterations it takes for one of the automaton that it slows."""
+    signals, names = (automaton if automaton.slows is None else automaton.slows).signals, parts_of(automaton)
+    parts = [names[automaton.signals[signal.name]] for signal in signals]
+    joins = printed_list([printed_list([str(int(split.signals[name])) for name in of_signal]) for of_signal in parts])
+    return {"its_joins": joins, "pace": str(automaton.pace)}

@@ -1,0 +1,516 @@
+"""Theorems about rules and networks, printed beside the theory, and compiled by Coq, whose kernel checks them.
+
+The folder `proofs` has the theory, written by hand. The automata and networks that it is about are printed from the
+package (`coq`) and compiled with it. So one has to trust only the definitions in the theory, the printing, and Coq's
+kernel.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import permutations
+from pathlib import Path
+from subprocess import PIPE, STDOUT
+from typing import TYPE_CHECKING, NamedTuple
+
+import maze_nca_gym
+from maze_nca_gym.mazes.orders import USUAL_ORDER, split_order
+from maze_nca_gym.support.files import read_text, validated_read, write_all
+from maze_nca_gym.support.names import printable
+from maze_nca_gym.support.options import check
+
+from ...runs import ProgressBar
+from .coq import NotCovered, printed_file, read_definitions
+
+if TYPE_CHECKING:
+    from ...policies.learned.nca import NCA
+    from ..automaton import Automaton
+    from ..networks.certificate import Certificate
+    from ..proving.proof import Proof
+
+OLDEST = (8, 16)
+"""Oldest version of Coq with which the proofs have been checked."""
+PROGRAMS = ("coqc", "coqchk")
+_CLONE = Path(maze_nca_gym.__path__[0]).resolve().parent / "proofs"
+THEORY = _CLONE if _CLONE.is_dir() else Path(__file__).parents[2] / "theory"
+"""The folder of the theory: in a clone it is proofs, from which installations copy it."""
+LEARNED, HEALER = "nca-shortest-path-hinted", "nca-shortest-path-healing-hinted"
+"""The policies that learned the same rules, and those that heal, whose weights are checked too."""
+CLOSED = "Closed under the global context"
+"""Coq's answer to `Print Assumptions` about a theorem that needs no axiom and no unchecked definition."""
+LISTS = (
+    "Axioms",
+    "Constants/Inductives relying on type-in-type",
+    "Constants/Inductives relying on unsafe (co)fixpoints",
+    "Inductives whose positivity is assumed",
+)
+"""The lists in the summary of `coqchk`, each of which has to be empty."""
+EMPTY = "<none>"
+PREFIX = "MazeNCA"
+"""The logical name of the theory's folder."""
+PROJECT = "_CoqProject"
+"""The file that tells Coq's tools and editors this name and the files."""
+ASKED = "Asked"
+"""The file that `ask` writes."""
+
+
+class Kind(NamedTuple):
+    """A kind of folder with theorems.
+
+    Attributes:
+        files: the theory's files and the printed ones, each after those that it needs.
+        printed: the files that the package prints.
+        theorems: each theorem, by file and name, in words.
+    """
+
+    files: tuple[str, ...]
+    printed: tuple[str, ...]
+    theorems: Mapping[str, str]
+
+    @property
+    def claims(self) -> dict[str, str]:
+        """The statement of each theorem, by file and name: a claim of `proofs/Statements.v` about printed terms."""
+        found = dict[str, str]()
+        for name in self.theorems:
+            terms = _ABOUT.get(name, _ABOUT[name.partition(".")[0]]).split()
+            found[name] = " ".join([f"{PREFIX}.Statements.{name}", *(f"{PREFIX}.{term}" for term in terms)])
+        return found
+
+
+_NETWORK = {
+    "Followed.network_does_the_same": "after every iteration, on every world, the network's channels show the signals "
+    "of the printed rules",
+    "Followed.network_exact": "in float32, with sums in any order, the network's numbers are those of exact arithmetic",
+}
+_RULES = {
+    "Proven.signals_are": "on every maze, after t iterations each signal of the printed rules is on where the printed "
+    "statement says",
+    "Proven.answers_are": "an answer never shows more than the statement wants, and all of it within the stated bound",
+    "Proven.relations_are_least": "the relations of the statement are the least that their rules allow",
+    "Proven.stages_are_rounds": "the stage of a tile is the number of rounds before that in which the relation reaches "
+    "it",
+}
+_JOINED = {
+    "Joined.network_signals": "in float32, the channel of a signal that is one channel is 1 where the statement says "
+    "that the signal is on, and otherwise 0",
+    "Joined.network_answers": "in float32, the channel of an answer is 0 or 1, is never 1 where the answer is not "
+    "wanted, and shows all of it within the stated bound",
+}
+SHORTEST_PATH = Kind(
+    (
+        *(
+            "Statements",
+            "Refute",
+            "Network",
+            "Floats",
+            "Mazes",
+            "Computing",
+            "ShortestPath",
+            "Canonical",
+            "Worlds",
+            "Healing",
+        ),
+        *("Changes", "Possible", "Package", "Checked", "Main"),
+    ),
+    ("Package",),
+    {
+        "Main.every_order": "all 24 orders of directions are among the printed rules and networks",
+        "Main.rules_solve": "on every maze with one source, PATH is on at the first shortest path from 2 L + 2 "
+        "iterations on, and never elsewhere",
+        "Main.network_solves": "the first channel of each network shows the same, and is always 0 or 1",
+        "Main.network_exact": "in float32, with sums in any order, the numbers are those of exact arithmetic",
+        "Main.healing_heals": "the rules that heal draw the first shortest path again after any sequence of mazes",
+        "Main.network_heals": f"the first channel of {HEALER} shows the same, in float32 too",
+        "Main.tight": "on a corridor of three moves, 2 L + 1 iterations are not enough",
+    },
+)
+"""The package's own theorems about the canonical shortest path, also in mazes that change."""
+FOLLOWED = Kind(("Statements", "Refute", "Network", "Floats", "Worlds", "Printed", "Followed"), ("Printed",), _NETWORK)
+"""The theorem that a network does what an automaton does."""
+PROVEN = Kind(
+    ("Statements", "Mazes", "Computing", "Refute", "Facts", "Fixpoints", "Described", "Lemmas", "Proven"),
+    ("Lemmas",),
+    _RULES,
+)
+"""An automaton's own theorem."""
+JOINED = Kind(
+    tuple(dict.fromkeys((*FOLLOWED.files, *PROVEN.files, "Joins", "Joined"))),
+    ("Printed", "Lemmas"),
+    {**_RULES, **_NETWORK, **_JOINED},
+)
+"""An automaton's theorem, and that of the network that follows it."""
+KINDS = (SHORTEST_PATH, FOLLOWED, PROVEN, JOINED)
+_OF_NETWORK, _OF_RULES = "Printed.its_network Printed.its_parts", "Lemmas.its_statement"
+_ABOUT = {
+    "Main": "Package.package",
+    "Main.network_heals": "Package.healing_network",
+    "Followed": f"{_OF_NETWORK} Printed.its_rules Printed.its_given",
+    "Followed.network_exact": "Printed.its_network Printed.its_rules Printed.its_given",
+    "Proven": _OF_RULES,
+    "Joined": f"{_OF_RULES} {_OF_NETWORK} Printed.its_joins Printed.pace",
+}
+"""What theorems are about, by their file or by file and name: the printed terms that their claims take."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The result of checking a folder of theorems with Coq's kernel.
+
+    Attributes:
+        theorems: each theorem, by file and name, in words.
+        assumptions: Coq's answer to `Print Assumptions` for each theorem.
+        lists: the lists in the summary of `coqchk`, by heading.
+        digests: SHA-256 of what the theorems are about, as it is printed: the automaton, the network, and so on.
+        coq: the path and version of `coqc`.
+        seconds: the time that each file took to compile, and that `coqchk` took to check all of them again.
+    """
+
+    theorems: Mapping[str, str]
+    assumptions: Mapping[str, str]
+    lists: Mapping[str, str]
+    digests: Mapping[str, str]
+    coq: str
+    seconds: Mapping[str, float]
+
+    @property
+    def flaws(self) -> tuple[str, ...]:
+        """What keeps the theorems from being proven, a text each: axioms, and definitions that were not checked."""
+        asked = {name: self.assumptions.get(name, "not asked") for name in self.theorems}
+        lists = {name: self.lists.get(name, "not reported") for name in (*LISTS, *self.lists)}
+        return (
+            *(f"{name}: {answer}" for name, answer in asked.items() if answer != CLOSED),
+            *(f"coqchk, {name}: {listed}" for name, listed in lists.items() if listed != EMPTY),
+        )
+
+    @property
+    def holds(self) -> bool:
+        """Whether every theorem is proven without an axiom or a definition that was not checked."""
+        return not self.flaws
+
+
+def write_theory(folder: Path, kind: Kind, printed: Mapping[str, str]) -> None:
+    """Write the theory's files and printed ones into a folder; earlier ones are replaced, and what Coq made of them is
+    deleted.
+
+    Raises:
+        ValueError: the folder has other Coq files.
+        OSError: a file could not be written.
+    """
+    ours = {name for each in KINDS for name in each.files}
+    _refuse_others(folder, ours)
+    folder.mkdir(parents=True, exist_ok=True)
+    for before in folder.iterdir():
+        if before.name.strip(".").split(".")[0] in ours:
+            before.unlink()
+    texts = {name: text.encode() for name, text in printed.items()}
+    theory = {name: (THEORY / f"{name}.v").read_bytes() for name in kind.files if name not in texts}
+    contents = {folder / f"{name}.v": content for name, content in {**theory, **texts}.items()}
+    project = "\n".join([f"-Q . {PREFIX}", *(f"{name}.v" for name in kind.files)])
+    write_all({folder / PROJECT: f"{project}\n".encode(), **contents})
+
+
+def _refuse_others(folder: Path, names: Collection[str]) -> None:
+    others = sorted(path.name for path in folder.glob("*.v") if path.stem not in names)
+    if others:
+        raise ValueError(f"{folder} has other files of Coq, such as {others[0]!r}: theorems need a folder of their own")
+
+
+def read_theory(folder: Path) -> tuple[Kind, dict[str, str]]:
+    """Return the kind of a folder with theorems, and the printed files in it.
+
+    Raises:
+        ValueError: a file of the theory is missing or differs from the package's, a printed file has anything but the
+            expected definitions, or there are other Coq files.
+        OSError: a file could not be read.
+    """
+    found = {path.stem for path in folder.glob("*.v")}
+    if not found:
+        raise ValueError(f"{folder} has no files of Coq, *.v: `compile-automaton --coq FOLDER` writes them")
+    kind = next((each for each in KINDS if found & {"Package", "Printed", "Lemmas"} == {*each.printed}), None)
+    if kind is None:
+        raise ValueError(f"{folder} has no Printed.v, Lemmas.v or Package.v, one of which has what theorems are about")
+    _refuse_others(folder, kind.files)
+    for name in kind.files:
+        path = folder / f"{name}.v"
+        if name not in found:
+            raise ValueError(f"{folder} lacks {path.name}: write the folder again with `compile-automaton`")
+        if name not in kind.printed and path.read_bytes() != (THEORY / path.name).read_bytes():
+            raise ValueError(f"{path} differs from the package's: write the folder again with `compile-automaton`")
+    printed = dict[str, str]()
+    for name in kind.printed:
+        with validated_read(folder / f"{name}.v", "is not as the package prints it"):
+            printed[name] = read_text(folder / f"{name}.v")
+            if kind is SHORTEST_PATH:
+                check(printed[name] == package_file(), "it has other rules or networks than the package")
+            else:
+                read_definitions(name, printed[name])
+    return kind, printed
+
+
+def digests_of(printed: Mapping[str, str]) -> dict[str, str]:
+    """Return SHA-256 of what printed files are about, by a name for it; comments and spaces do not count."""
+    terms = {"rules and networks of the package": printed.get("Package", "")}
+    for file in ("Printed", "Lemmas"):
+        terms |= read_definitions(file, printed[file]) if file in printed else {}
+    subjects = {
+        "rules and networks of the package": "rules and networks of the package",
+        "its_automaton" if "Lemmas" in printed else "its_rules": "automaton",
+        "its_network": "network",
+        "its_statement": "statement",
+    }
+    return {said: sha256(terms[name].encode()).hexdigest() for name, said in subjects.items() if terms.get(name)}
+
+
+def write_followed(folder: Path, model: NCA, automaton: Automaton, certificate: Certificate) -> None:
+    """Write a folder in which Coq's kernel checks that a network does what an automaton does.
+
+    Args:
+        folder: the folder.
+        model: the network.
+        automaton: the automaton that `linear.separated` returned.
+        certificate: the network's.
+
+    Raises:
+        ValueError: the certificate does not hold or is not exact, or the theory does not cover the automaton.
+        OSError: a file could not be written.
+    """
+    text = printed_file("Printed", _about(automaton), _followed(model, automaton, certificate))
+    write_theory(folder, FOLLOWED, {"Printed": text})
+
+
+def _about(automaton: Automaton) -> str:
+    return f"the automaton {automaton.name} and a network"
+
+
+def _followed(model: NCA, automaton: Automaton, certificate: Certificate) -> dict[str, str]:
+    from .coq import printed_definitions
+
+    if not (certificate.holds and certificate.exact):
+        raise NotCovered(f"Coq checks exact certificates that hold; of {automaton.name}'s network there is none")
+    return printed_definitions(model, automaton)
+
+
+def write_proof(folder: Path, proof: Proof) -> None:
+    """Write a folder in which Coq's kernel checks an automaton's theorem, from the definitions of its ghosts. Print
+    which claims of its author it does not have, such as those about mazes that change.
+
+    Args:
+        folder: the folder.
+        proof: the proof that `prove` returned.
+
+    Raises:
+        ValueError: the proof does not hold, or the theory does not cover its theorem.
+        OSError: a file could not be written.
+    """
+    from .lemmas import printed_theorem
+
+    write_theory(folder, PROVEN, {"Lemmas": printed_theorem(proof)})
+    further = sum(lemma.about == "claim" for lemma in proof.lemmas)
+    if further:
+        where, automaton = printable(str(folder)), proof.automaton
+        about = " is about a fresh start on a maze that stays, and" if automaton.heals else ""
+        print(f"{where}: the theorem{about} has none of the {further} further claims of {automaton.name}")
+
+
+def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automaton, certificate: Certificate) -> None:
+    """Add a theorem to the folder that `write_proof` wrote: the network, weights included, shows the automaton's
+    answers. Where the theory does not cover that, print why.
+
+    Args:
+        folder: the folder.
+        automaton: the automaton that `helpers.helped` returned.
+        model: the network.
+        split: the automaton that the network follows, from `linear.separated`.
+        certificate: the network's.
+
+    Raises:
+        OSError: a file could not be written.
+    """
+    from .coq import printed_joins
+
+    try:
+        if certificate.assumed:
+            raise NotCovered(f"the certificate of {automaton.name} supposes an invariant")
+        terms = {**_followed(model, split, certificate), **printed_joins(automaton, split)}
+    except NotCovered as error:
+        print(f"{printable(str(folder))}: the theorem is of the rules, not of the network: {error}")
+        return
+    lemmas = (folder / "Lemmas.v").read_text(encoding="utf-8")
+    write_theory(folder, JOINED, {"Printed": printed_file("Printed", _about(split), terms), "Lemmas": lemmas})
+
+
+def package_file() -> str:
+    """Return the text of the Coq file Package: for every order of directions, the rules of the canonical shortest path,
+    those that heal, and the network compiled from the former; and the networks that learned both."""
+    from ...policies.learned.nca import NCA
+    from ...policies.registry import load
+    from ..networks.exact import compile_weights
+    from ..shipped.healing import HEALING
+    from ..shipped.shortest_path import SHORTEST_PATH as AUTOMATON
+    from .coq import printed_automaton, printed_list, printed_network, printed_tap, printed_worlds
+
+    learned, healer = load(LEARNED), load(HEALER)
+    assert isinstance(learned, NCA)
+    assert isinstance(healer, NCA)
+    orders = ["".join(order) for order in permutations(USUAL_ORDER)]
+    ordered = [AUTOMATON.ordered(order) for order in orders]
+    models = [*((each, compile_weights(each)[0]) for each in ordered), (AUTOMATON, learned)]
+    entries = []
+    for automaton, model in models:
+        order = split_order(automaton.name)[1]
+        network, parts = printed_network(model, automaton)
+        rules = printed_automaton(automaton)
+        entries.append(f"Entry {printed_list(order)} ({rules})\n  ({network})\n  {parts} healing_{order}")
+    healing = {f"healing_{each}": printed_automaton(HEALING.ordered(each)) for each in orders}
+    healing["healing_network"], healing["healing_parts"] = printed_network(healer, HEALING)
+    healing["healing_taps"] = printed_list([*map(printed_tap, HEALING.taps)])
+    healing["healing_worlds : list (holding * list nat)"] = printed_worlds(HEALING)
+    defined = "".join(f"Definition {name} := {text}.\n" for name, text in healing.items())
+    return (
+        "(** Printed from the package's own rules and networks; do not edit. *)\n"
+        f"From {PREFIX} Require Import Statements Network Worlds.\nImport Statements.Package.\n{defined}"
+        f"Definition package : list entry := {printed_list(entries, ';' + chr(10))}.\n"
+    )
+
+
+def check_folder(folder: Path) -> Checked:
+    """Compile what a folder of theorems has printed, with the package's theory, and check all of it again.
+
+    Coq works in a temporary folder, so nothing else that the folder holds has an influence.
+
+    Raises:
+        ValueError: the folder is not as `compile-automaton` writes it, or Coq refuses a file.
+        OSError: Coq is missing, too old, or was killed.
+    """
+    return check_printed(*read_theory(folder))
+
+
+def check_printed(kind: Kind, printed: Mapping[str, str]) -> Checked:
+    """Compile printed files with the package's theory, and check all of it again; return the theorems.
+
+    Raises:
+        ValueError: Coq refuses a file.
+        OSError: Coq is missing, too old, or was killed.
+    """
+    coq = coq_version()
+    with tempfile.TemporaryDirectory() as place:
+        write_theory(Path(place), kind, printed)
+        with ProgressBar("file", len(kind.files) + 1) as bar:
+            seconds = compile_files(Path(place), kind.files, bar)
+            assumptions = ask(Path(place), kind.claims, bar, len(kind.files))
+        began = time.perf_counter()
+        with ProgressBar("coqchk, all files again, step", 1) as bar:
+            lists = recheck(Path(place), [*kind.files, ASKED], bar)
+        seconds["coqchk"] = time.perf_counter() - began
+    return Checked(kind.theorems, assumptions, lists, digests_of(printed), coq, seconds)
+
+
+def compile_files(folder: Path, names: Sequence[str], bar: ProgressBar | None = None) -> dict[str, float]:
+    """Compile Coq files of a folder in this order; return the time that each took, in seconds.
+
+    Raises:
+        ValueError: the kernel refuses a file.
+        OSError: `coqc` was killed.
+    """
+    seconds = dict[str, float]()
+    for number, name in enumerate(names):
+        began = time.perf_counter()
+        _run(folder, bar, number, "coqc", "-q", "-Q", ".", PREFIX, f"{name}.v")
+        seconds[name] = time.perf_counter() - began
+    return seconds
+
+
+def ask(folder: Path, claims: Mapping[str, str], bar: ProgressBar | None = None, done: int = 0) -> dict[str, str]:
+    """Return Coq's answer to `Print Assumptions` for theorems of a folder's compiled files, by file and name.
+
+    Args:
+        folder: the folder.
+        claims: the statement that each theorem must have, by file and name.
+        bar: shows that so many files are `done`.
+
+    Raises:
+        ValueError: there is no such theorem, or it has another statement.
+        OSError: `coqc` was killed.
+    """
+    files = dict.fromkeys(re.findall(rf"{PREFIX}\.(\w+)", " ".join(claims.values())))
+    files |= dict.fromkeys(name.partition(".")[0] for name in claims)
+    lines = [f"From {PREFIX} Require {' '.join(files)}."]
+    for number, (name, claim) in enumerate(claims.items()):
+        lines += [f"Definition asked_{number} : {claim} := {PREFIX}.{name}.", f"Print Assumptions asked_{number}."]
+    (folder / f"{ASKED}.v").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    said = _run(folder, bar, done, "coqc", "-q", "-Q", ".", PREFIX, f"{ASKED}.v")
+    answers = re.split(r"^(?=Closed under|Axioms:)", said, flags=re.MULTILINE)[1:]
+    return {name: " ".join(answer.split()) for name, answer in zip(claims, answers, strict=False)}
+
+
+def recheck(folder: Path, names: Sequence[str], bar: ProgressBar | None = None) -> dict[str, str]:
+    """Check compiled files again with `coqchk`; return the lists in its summary, by heading.
+
+    Raises:
+        ValueError: it refuses a file.
+        OSError: `coqchk` was killed.
+    """
+    said = _run(folder, bar, 0, "coqchk", "-silent", "-o", "-Q", ".", PREFIX, *(f"{PREFIX}.{name}" for name in names))
+    found = re.findall(r"^\* (.*?):(.*?)(?=^\* |\Z)", said, re.MULTILINE | re.DOTALL)
+    return {heading: " ".join(listed.split()) for heading, listed in found if heading != "Theory"}
+
+
+def coq_version() -> str:
+    """Return the path and version of `coqc`.
+
+    Raises:
+        OSError: `coqc` or `coqchk` is missing, or too old.
+    """
+    paths = {program: shutil.which(program) for program in PROGRAMS}
+    for program, path in paths.items():
+        if path is None:
+            needed = "the proofs need Coq, such as `apt-get install coq`"
+            raise FileNotFoundError(f"there is no {program} on the PATH: {needed}")
+    said = _run(Path(), None, 0, "coqc", "--version")
+    first = said.splitlines()[0] if said else "unknown"
+    version = re.search(r"version (\d+)\.(\d+)", first)
+    if version is None or (int(version[1]), int(version[2])) < OLDEST:
+        raise OSError(f"the proofs need Coq {'.'.join(map(str, OLDEST))} or newer, this is {first}")
+    return f"{paths['coqc']}, {first}"
+
+
+def _run(folder: Path, bar: ProgressBar | None, done: int, *command: str) -> str:
+    """Return what a program prints, run in a folder; meanwhile a bar shows how many files are done.
+
+    Raises:
+        ValueError: it fails; the message has the first sentence of its complaint.
+        OSError: it was killed.
+    """
+    program, *_, about = command
+    about = "all files" if program == "coqchk" else about
+    # coqchk prints its summary as if it were an error
+    with subprocess.Popen(command, cwd=folder, stdout=PIPE, stderr=STDOUT, encoding="utf-8") as process:
+        try:
+            while True:
+                if bar is not None:
+                    bar.show(done, f"{program} {about}")
+                with suppress(subprocess.TimeoutExpired):
+                    said, _ = process.communicate(timeout=1)
+                    break
+        except BaseException:
+            process.kill()
+            raise
+    code = process.returncode
+    if code < 0 or code > 128:
+        killed = signal.Signals(code % 128 if code > 0 else -code).name
+        raise OSError(f"{program} was killed by {killed} at {about}: perhaps it needs more memory than there is")
+    if code:
+        where, _, complaint = said.partition("Error:")
+        place = re.findall(r'File "\./?([^"]+)", line (\d+)', where)
+        at = f" at {place[-1][0]}, line {place[-1][1]}" if place else ""
+        raise ValueError(f"{program} refuses {about}{at}: {' '.join(complaint.split())[:300]}")
+    return said

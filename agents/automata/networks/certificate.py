@@ -1,0 +1,270 @@
+"""A proof that learned weights do what the automaton does, on every maze, of any size, at every iteration.
+
+A certificate holds for float32 arithmetic: sums in any order, each operation rounded once, without TF32, bfloat16 or
+fast convolutions (`NCA._in_float64`). It does not prove two things:
+
+- that the automaton solves mazes;
+- that the automaton's invariant, if it has one, holds at every tile. `assumed` says whether the proof relies on it.
+
+`proving.proof` proves both for the automata of this package but two. For the diameter's it proves the invariant, and
+its module argues that it solves mazes. For the automaton of both tasks it proves that it solves mazes, but not the
+invariant. All of it is tested on all mazes of up to 3 x 4 or 4 x 3 tiles, 287,852 with a source and a target and 9,418
+of the diameter, in `tests/agents/test_hinting_exhaustive.py`.
+
+The proof is an induction over iterations. Suppose that at some iteration:
+
+- Every signal that is on is a pair of channels (h + 1 + e, h) with 0 <= h <= `largest` and |e| <= `tolerance`.
+- Every channel of a signal that is off is 0.
+- Where the path is on, its channel differs from 1 by less than 1/2.
+- If a signal is pooled and on, its channel differs from 1 by at most 2.5 `tolerance` at every tile. If it is off, it
+  is 0.
+- The maximum over all channels is anything that this allows.
+
+All signals are off in the first state, so this holds there. The certificate shows that it then holds one iteration
+later, for every patch of tiles that can occur. So it holds at every iteration, and the rounded path is always the
+automaton's.
+
+What a tile can hold is found from the rules (`worlds`). The sums of an iteration are linear before the ReLU, so their
+extremes are found tile by tile, and component by component (`bounds`). A rule's result depends only on the bits that it
+reads. Tiles with the same values of these bits are therefore one case with bounds of its own, and few combinations of
+cases at the taps remain. The bounds include the rounding errors of float32 in any order of summation. They are
+computed in float64. Where weights are whole numbers, of which all networks that ship are made, float64 rounds nothing
+either: rational numbers show that all terms are multiples of a unit, and no sum is too large (`Certificate.exact`).
+Otherwise the rounding of float64 itself is neglected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from maze_nca_gym.support.options import check
+
+from ...policies.policy import Policy, rules_of
+from ..automaton import Automaton
+from ..registry import find_by_digest
+from .bounds import PATH_TOLERANCE, POOLED, Network
+from .helpers import helped
+from .linear import separated
+from .patches import Codes, distinct, kinds_of, signals_of
+
+SLACK = 0.01
+"""Largest error of a difference from 1 for which no patch is named: it may be one of rounding."""
+
+
+@dataclass(frozen=True, repr=False)
+class Certificate:
+    """Bounds of a network's sums over all mazes and iterations, which are valid if `holds` is true.
+
+    Attributes:
+        n_patches: the number of kinds of patch for which sums were bounded, over all signals.
+        silent: the largest sum, before the ReLU, of a channel that must be 0.
+        least: the smallest second channel of a signal that is on.
+        most: the largest second channel of a signal that is on.
+        error: the largest error of a pair's difference, which should be 1 where its signal is on.
+        path_error: the largest error of the path where it is on, which must be below 1/2.
+        pooled_error: the largest error of pooled channels where they are on; 0 if none is pooled.
+        largest: the upper bound of `most`, which holds if weights read pairs by their differences alone.
+        tolerance: the upper bound of `error`; 0 for whole weights, with which float32 makes no errors.
+        assumed: whether the proof relies on the automaton's invariant, which excludes states that the rules allow.
+        exact: whether float64 rounded none of the sums, so that all these numbers are exact.
+        helpers: the signals that `helpers.helped` has added to the automaton, each with its rule.
+    """
+
+    n_patches: int
+    silent: float
+    least: float
+    most: float
+    error: float
+    path_error: float
+    pooled_error: float
+    largest: float
+    tolerance: float
+    assumed: bool
+    exact: bool
+    helpers: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the weights are proven to do what the automaton does, in float32."""
+        return (
+            self.silent <= 0 <= self.least
+            and self.most <= self.largest
+            and self.error <= self.tolerance
+            and self.path_error < PATH_TOLERANCE  # strictly: 1/2 itself would be rounded to 0
+            and self.pooled_error <= POOLED * self.tolerance
+        )
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The fields by name, without the helpers, as numbers."""
+        return {name: value for name, value in asdict(self).items() if name != "helpers"}
+
+    def __repr__(self) -> str:
+        said = "holds" if self.holds else "does not hold"
+        condition = ", if the automaton's invariant does" if self.assumed else ""
+        added = f"; with {', '.join(self.helpers)}" if self.helpers else ""
+        return f"<Certificate: {said}{condition}; {self.n_patches:,} kinds of patch{added}>"
+
+
+def certify(model: Policy, *, automaton: Automaton | None = None) -> Certificate:
+    """Try to prove that a network does what an automaton does; the certificate's `holds` says whether it is proven.
+
+    That can be proven only of weights that read pairs by their differences, as compiled and learned weights do, and of
+    an unchanged class of this package: nobody knows that another one does what its `program` says.
+
+    Args:
+        model: a network with channels of the automaton's signals, or of those into which they are split: one for each
+            answer; for each other signal one, or two whose difference is the signal. It may have any weights; its
+            iteration must be one 3x3 convolution and a ReLU.
+        automaton: the automaton that the network should follow; by default the one for which it was made, which a model
+            file names by the digest of its rules.
+
+    Raises:
+        ValueError: the network has other channels or another architecture than networks learned from hints, weights
+            that are not finite, or a class that someone has changed; or no automaton is given, and the network was made
+            for none that is known.
+    """
+    if not isinstance(model, Policy):
+        raise ValueError(f"model must be a Policy, such as load(name) returns, got {type(model).__name__}")
+    automaton = followed(model, automaton)
+    if not _has_channels(automaton, model):
+        raise ValueError(
+            f"a certificate is for networks with the {len(automaton.channels)} channels of the automaton "
+            f"{automaton.name}, got {', '.join(model.channel_names)}"
+        )
+    found = _certificate(Network(automaton, model, tolerance=0.0))
+    error = max(found.error, found.pooled_error / POOLED)
+    if error and found.silent <= 0 <= found.least:
+        # weights that are no whole numbers cause errors of rounding, and reading these causes larger ones
+        found = _certificate(Network(automaton, model, tolerance=1.25 * error))
+    return found
+
+
+def _has_channels(automaton: Automaton, model: Policy) -> bool:
+    single = [signal for signal in automaton.signals if signal.name.lower() in model.channel_names]
+    return {*automaton.answers} <= {*single} and model.channel_names == automaton.channels_with(single)
+
+
+def followed(model: Policy, automaton: Automaton | None = None) -> Automaton:
+    """Return the automaton that a network follows: the given one or the one for which it was made, perhaps with helpers
+    and split signals.
+
+    Raises:
+        ValueError: none is given, and the network was made for none that is known.
+    """
+    if automaton is None:
+        words = "the network was not made for an automaton, or does not say for which: give `certify` the `automaton`"
+        check(bool(rules_of(model)), words)
+        automaton = find_by_digest(rules_of(model), model.task)
+    return automaton if _has_channels(automaton, model) else separated(helped(automaton))
+
+
+def _certificate(network: Network) -> Certificate:
+    automaton = network.automaton
+    found = {signal: network.kinds(signal) for signal in automaton.signals}
+    pairs = [kinds for signal, kinds in found.items() if len(network.rows[signal]) > 1]
+    errors = dict.fromkeys(("answers", "pooled", "others"), 0.0)
+    for signal, kinds in found.items():
+        what = "answers" if signal in automaton.answers else "pooled" if signal in automaton.pooled else "others"
+        low, high = (sums[kinds.on, -1] for sums in kinds.bounds)  # of the only channel, or of the difference
+        errors[what] = float(max((high - 1).max(initial=errors[what]), (1 - low).max(initial=0.0)))
+    # a channel that is off must be exactly 0. The ReLU makes any sum up to 0 exactly that, which ends all errors
+    silent = [kinds.bounds.high[~kinds.on, :2].max(initial=-np.inf) for kinds in found.values()]
+    if automaton.pooled:
+        silent.append(network.highest_maximum())
+    return Certificate(
+        n_patches=sum(len(kinds.on) for kinds in found.values()),
+        silent=float(max(silent)),
+        # where a signal is on, the ReLU must not clip the second channel, or the pair's difference would change
+        least=min((float(kinds.bounds.low[kinds.on, 1].min()) for kinds in pairs if kinds.on.any()), default=0.0),
+        most=max((float(kinds.bounds.high[kinds.on, 1].max()) for kinds in pairs if kinds.on.any()), default=0.0),
+        error=errors["others"],
+        path_error=errors["answers"],
+        pooled_error=errors["pooled"],
+        largest=network.largest,
+        tolerance=network.tolerance,
+        assumed=network.assumed,
+        exact=network.exact,
+        helpers=tuple(f"{name} = {rule}" for name, rule in automaton.helpers.items()),
+    )
+
+
+def worst_patch(automaton: Automaton, model: Policy) -> str:
+    """Return a sentence about the patch on which a network is most wrong: which sum, its value, and what the tiles
+    hold.
+
+    Args:
+        automaton: what the network should do.
+        model: a network with any weights that `certify` accepts.
+    """
+    automaton = followed(model, automaton)
+    network = Network(automaton, model, tolerance=0.0)
+    found = [(worst, signal) for signal in automaton.signals for worst in _wrong(network, signal, 1)]
+    if not found:
+        return "no sum is wrong but for rounding"
+    worst, signal = max(found, key=lambda each: each[0].excess)
+    of_pair = ("its first channel", "its second channel", "the difference of its channels")
+    what = of_pair[worst.row] if len(network.rows[signal]) > 1 else "its channel"
+    held = []
+    for tap, code in zip(automaton.taps, np.array(worst.codes), strict=True):
+        on = [automaton.signals(int(i)).name for i in np.flatnonzero(signals_of(automaton, code))]
+        kind = automaton.problem.kinds[kinds_of(automaton, code).argmax()].name
+        held.append(f"{tap}: {' '.join([kind, *on]) if code else 'no tile'}")
+    return (
+        f"the worst is {signal.name}, where the sum of {what} can be "
+        f"{worst.sign * worst.sum:.3g}, too {'large' if worst.sign > 0 else 'small'} by {worst.excess:.3g}, "
+        f"on {'; '.join(held)}"
+    )
+
+
+def counterexamples(automaton: Automaton, model: Policy, most: int) -> Codes:
+    """Return (P, taps) int64 patches on which a sum breaks what the certificate demands, the worst patch of each kind.
+
+    Args:
+        automaton: what the network should do.
+        model: a network with any weights that `certify` accepts.
+        most: the largest number of kinds of patch for each signal and kind of error; the worst ones are taken.
+    """
+    network = Network(automaton, model, tolerance=0.0)
+    found = [worst.codes for signal in automaton.signals for worst in _wrong(network, signal, most)]
+    return distinct(automaton, [np.array(found, np.int64).reshape(-1, len(automaton.taps))])
+
+
+class _Worst(NamedTuple):
+    """The worst patch of a kind: a row's sum, times `sign`, exceeds its bound by `excess`."""
+
+    codes: list[int]
+    row: int
+    sign: int
+    sum: float
+    excess: float
+
+
+def _wrong(network: Network, signal: IntEnum, most: int) -> Iterator[_Worst]:
+    """Yield the worst patches of each error that a signal can make: a row, and whether its sums are too large."""
+    kinds = network.kinds(signal)
+    on, low, high = kinds.on, kinds.bounds.low.T, kinds.bounds.high.T
+    if len(low) == 1:
+        ways = [(0, 1, np.where(on, high[0] - 1 - SLACK, high[0])), (0, -1, np.where(on, 1 - SLACK - low[0], -np.inf))]
+    else:
+        # rows 0 and 1 are the channels of a pair, row 2 is their difference. Where the signal is off, both sums must be
+        # below 0. Where it is on, the second must be from 0 to `largest`, and the difference bounds the first
+        ways = [
+            (0, 1, np.where(on, -np.inf, high[0])),
+            (1, 1, np.where(on, high[1] - network.largest, high[1])),
+            (1, -1, np.where(on, -low[1], -np.inf)),
+            (2, 1, np.where(on, high[2] - 1 - SLACK, -np.inf)),
+            (2, -1, np.where(on, 1 - SLACK - low[2], -np.inf)),
+        ]
+    for row, sign, excess in ways:
+        # the smallest sum is minus the largest sum of the negated weights, so only largest sums remain to be handled
+        sums = high[row] if sign > 0 else -low[row]
+        places = np.argsort(-excess)[:most]
+        for place in places[excess[places] > 0].tolist():
+            codes = network.worst(signal, kinds, place, row, sign)
+            yield _Worst(codes, row, sign, float(sums[place]), float(excess[place]))

@@ -1,0 +1,354 @@
+"""`solve_large`: a certified network on one maze of a thousand million tiles, in bits, by one process or several."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from datetime import timedelta
+from io import BytesIO
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.printed import digest, printed
+from maze_nca_gym.support.files import atomic_write, mapped_array, remove_partial, user_path, validated_read
+from maze_nca_gym.support.options import Above, Between, Shown, Stored, check, checked
+from maze_nca_gym.support.streams import say
+
+from ...policies.registry import named_policy
+from ...runs import alone_in, check_folder, number_in_environment
+from ...runs.stopping import asked_to_stop
+
+if TYPE_CHECKING:
+    from maze_nca_gym.mazes.tasks import Task
+
+    from ...policies.policy import Policy
+    from ..automaton import Automaton
+    from .bits import Strip
+
+STATE = "state.safetensors"
+FORMAT = "maze_nca_gym.bits.2"
+"""Key of the description in that file's header: the rules, the maze, the iterations so far, and a checksum."""
+TENSOR, CHECKSUM = "signals", "sha256"
+BLANK = "0" * 64
+"""The checksum in the header while the file is being written."""
+
+
+class SolvedLarge(NamedTuple):
+    """The result of `solve_large`.
+
+    Attributes:
+        answers: a file for each of the task's answers, (H, ceil(W / 8)) uint8, eight tiles in a byte from its lowest
+            bit on: `np.unpackbits(np.load(file), axis=1, count=W, bitorder="little")`.
+        drawn: the iteration in which an answer last changed.
+        still: the iteration in which anything last changed.
+        computed: the number of blocks of 8 x 8 tiles that this call computed, over all iterations and processes.
+    """
+
+    answers: tuple[Path, ...]
+    drawn: int
+    still: int
+    computed: int
+
+
+class Alone:
+    """A single process, with the methods of `Gloo`."""
+
+    rank, size = 0, 1
+
+    def gather(self, numbers: Iterable[int]) -> NDArray[np.int64]:
+        """Return the (n,) int64 numbers of every process, (size, n): one row for each."""
+        return np.array([list(numbers)], np.int64)
+
+    def exchange(self, sent: Mapping[int, NDArray[Any]], received: Mapping[int, NDArray[Any]]) -> None:
+        """Send arrays to other processes by rank, and fill arrays with what they send; all arrays are contiguous."""
+
+    def end(self) -> None:
+        """Leave the group of processes."""
+
+
+class Gloo(Alone):
+    """The processes that `torchrun` started, on one machine or several."""
+
+    def __init__(self) -> None:
+        import torch.distributed
+
+        self._torch, self._link = torch, torch.distributed
+        self._link.init_process_group("gloo", timeout=timedelta(days=1))
+        self.rank, self.size = self._link.get_rank(), self._link.get_world_size()
+
+    def gather(self, numbers: Iterable[int]) -> NDArray[np.int64]:  # noqa: D102 - see `Alone`
+        mine = self._torch.from_numpy(np.array(list(numbers), np.int64))
+        rows = [self._torch.empty_like(mine) for _ in range(self.size)]
+        self._link.all_gather(rows, mine)
+        return self._torch.stack(rows).numpy()
+
+    def exchange(self, sent: Mapping[int, NDArray[Any]], received: Mapping[int, NDArray[Any]]) -> None:  # noqa: D102
+        ways = ((self._link.isend, sent), (self._link.irecv, received))
+        under_way: list[Any] = [
+            move(self._torch.from_numpy(array.reshape(-1).view(np.uint8)), other)
+            for move, arrays in ways
+            for other, array in arrays.items()
+        ]
+        for each in under_way:
+            each.wait()
+
+    def end(self) -> None:  # noqa: D102
+        self._link.destroy_process_group()
+
+
+@checked
+def solve_large(
+    policy: Annotated[str | Path | Policy, Stored(str), Shown("POLICY", positional=True)] = "nca-shortest-path-hinted",
+    *,
+    maze: Annotated[str | Path, Shown("FILE")],
+    out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/large"),
+    steps: Annotated[int | None, Between(1)] = None,
+    save_every: Annotated[float, Above(0)] = 600.0,
+) -> SolvedLarge:
+    """Run a certified network on one huge maze until nothing changes, computing in bits, and only near changed tiles.
+
+    The certificate, which is made again first, proves that after each iteration the network holds what its automaton
+    holds. So the automaton's rules are computed in its place, on words of 64 bits, each a signal of a block of 8 x 8
+    tiles. A block is computed when it reads a tile that has just changed.
+
+    `torchrun --nproc-per-node 2 -m maze_nca_gym solve-large ...` shares the maze between processes, each with some of
+    its rows; with `--nnodes` also between machines, all of which see both files. The files are the same to the byte for
+    any number of processes. After a crash or Ctrl-C, the same command goes on, also with another number of processes.
+
+    >>> found = solve_large("nca-shortest-path-hinted", maze="maze.npy", out="runs/large")
+
+    Args:
+        policy: network with a certificate: a name from `policies list`, or a model file that `learn-automaton` or
+            `compile-automaton` wrote. In Python also a policy.
+        maze: array of the maze (.npy), (H, W) uint8 kinds of tile, which may be larger than the memory.
+        out: folder that receives path.npy, or a file for each of the task's answers, and state.safetensors with all
+            signals of the last iteration.
+        steps: number of iterations after which it ends if something still changes; by default it does not.
+        save_every: least number of seconds between two checkpoints.
+
+    Returns:
+        Where the answer is, and in which iterations it was complete.
+
+    Raises:
+        ValueError: a bad option or file, a network without a certificate, an automaton whose signals are pooled, or a
+            folder with a state of other rules or another maze, or a damaged one.
+        KeyboardInterrupt: asked to stop, after saving.
+        OSError: a file could not be written, or another process works in the folder.
+    """
+    check_folder("--out", Path(out))
+    from .certificate import certify, followed
+
+    with validated_read(maze, "is no maze"):
+        tiles: Tiles = mapped_array(maze)
+        is_maze = tiles.ndim == 2 and tiles.dtype == np.uint8 and tiles.size > 0
+        check(is_maze, "it must be one array of (H, W) uint8 kinds of tile")
+    several = number_in_environment("WORLD_SIZE") > 1
+    started = not several or number_in_environment("LOCAL_WORLD_SIZE", 0) > 0
+    check(started, "several processes have to be started by torchrun")
+    name, network = named_policy(policy)
+    check(certify(network).holds, f"{name} has no certificate, so nothing says that its automaton does the same")
+    automaton = followed(network)
+    able = not automaton.pooled and automaton.tape.bitwise
+    check(able, f"{automaton.name} pools a signal or adds weights, which is not done in bits")
+    check(steps is not None or automaton.settles, f"{automaton.name} need not come to rest: it needs a number of steps")
+    processes = Gloo() if several else Alone()
+    try:
+        with nullcontext() if processes.rank else alone_in(user_path(out)):
+            return run_in_bits(automaton, tiles, user_path(out), processes, steps, save_every)
+    finally:
+        processes.end()
+
+
+def run_in_bits(
+    automaton: Automaton, tiles: Tiles, folder: Path, processes: Alone, steps: int | None, save_every: float
+) -> SolvedLarge:
+    """Do the work of `solve_large` in one of its processes, and return the result; each has consecutive rows of blocks,
+    in the order of ranks. One process at a time works in the folder, besides those that share the work."""
+    from .bits import SIDE, Strip, as_tiles
+
+    rank, height, (n_rows, n_columns) = processes.rank, len(tiles), (-(-n // SIDE) for n in tiles.shape)
+    if n_rows < 2 * processes.size and processes.size > 1:
+        raise ValueError(f"{processes.size} processes need {2 * SIDE} rows of tiles each, got {height:,} in all")
+    bounds = [n_rows * other // processes.size for other in range(processes.size + 1)]
+    first, last = bounds[rank], bounds[rank + 1]
+    maze = _identify(automaton.problem, tiles, processes, first * SIDE, last * SIDE)
+    about, shape = {"rules": _rules_of(automaton), "maze": maze}, [n_rows, n_columns, len(automaton.signals)]
+    # this process's rows of the maze, in the first state or that of a checkpoint
+    strip, state = Strip(automaton, tiles, first, last), folder / STATE
+    if state.exists():
+        _restore(strip, first, state, about, shape, processes, steps)
+
+    def save(drawn: int, still: int) -> None:
+        # only a state that has come to rest is kept for longer than an iteration, so `still` says which one this is
+        facts = {**about, "drawn": drawn, "still": still}
+        said = {FORMAT: json.dumps({**facts, CHECKSUM: BLANK}, sort_keys=True)}
+        tensor = {"dtype": "U64", "shape": shape, "data_offsets": [0, 8 * prod(shape)]}
+        header = json.dumps({"__metadata__": said, TENSOR: tensor}).encode()
+        begin = len(header).to_bytes(8, "little") + header
+        _write(processes, bounds, state, begin, strip.signals[2:-2], 8 * prod(shape), _begun(facts))
+
+    saved_at, rests = time.monotonic(), False
+    with asked_to_stop() as asked:
+        while not rests and strip.counts[1] != steps:
+            changed = strip.advance(SIDE if steps is None else min(SIDE, steps - int(strip.counts[1])))
+            late = rank == 0 and time.monotonic() - saved_at > save_every
+            table = processes.gather([*changed, *strip.counts, asked(), late])
+            # what one process keeps of another is sent anew if either has changed it
+            sent, received = dict[int, NDArray[Any]](), dict[int, NDArray[Any]]()
+            for other in {rank - 1, rank + 1} & {*range(processes.size)}:
+                halo, edge = (0, 1) if other < rank else (3, 2)
+                if table[rank, edge] or table[other, 3 - halo]:
+                    sent[other] = np.ascontiguousarray(strip.signals[2:4] if edge == 1 else strip.signals[-4:-2])
+                if table[rank, halo] or table[other, 3 - edge]:
+                    received[other] = np.empty((2, *shape[1:]), np.uint64)
+            processes.exchange(sent, received)
+            for other, blocks in received.items():
+                strip.replace(other < rank, blocks)
+            iteration, drawn, still, _, stops, saves = table[:, 5:].max(axis=0).tolist()
+            rests = still < iteration
+            if stops or saves:
+                save(drawn, still)
+                saved_at = time.monotonic()
+                if rank == 0:
+                    say(f"{folder}: {iteration:,} iterations, {table[:, 4].sum():,} blocks change")
+            if stops:
+                raise KeyboardInterrupt(f"interrupted; the same command goes on from {state}")
+    # the end, and the answers
+    facts = processes.gather(strip.counts[2:])
+    drawn, still, _ = facts.max(axis=0).tolist()
+    save(drawn, still)
+    answers = list[Path]()
+    for signal, answer in zip(automaton.answers, automaton.problem.answers, strict=True):
+        answers.append(folder / f"{answer}.npy")
+        header = BytesIO()
+        np.lib.format.write_array_header_1_0(
+            header, {"descr": "|u1", "fortran_order": False, "shape": (height, n_columns)}
+        )
+        rows = (as_tiles(row) for row in strip.signals[2:-2, :, signal])
+        _write(processes, bounds, answers[-1], header.getvalue(), rows, height * n_columns)
+    processes.gather([])  # all files are written
+    return SolvedLarge(tuple(answers), drawn, still, int(facts[:, 2].sum()))
+
+
+def _restore(
+    strip: Strip,
+    first: int,
+    path: Path,
+    about: Mapping[str, Any],
+    shape: Sequence[int],
+    processes: Alone,
+    steps: int | None,
+) -> None:
+    """Set a strip, whose first row of blocks is `first`, to the state in a file.
+
+    Raises:
+        ValueError: the file is no such state, or damaged; it is of other rules, another maze, or too many iterations.
+    """
+    with validated_read(path, "is no state to go on from"):
+        try:
+            file: Any = safe_open(path, "numpy")
+            facts, names = json.loads((file.metadata() or {})[FORMAT]), [*file.keys()]
+            check(names == [TENSOR], f"it must have one tensor, {TENSOR!r}, got {', '.join(names) or 'none'}")
+            signals = file.get_slice(TENSOR)
+        except SafetensorError as error:
+            raise ValueError(f"it is no safetensors file, or a damaged one ({error})") from error
+        check(facts["rules"] == about["rules"], "it is of other rules: give this automaton a folder of its own")
+        check(facts["maze"] == about["maze"], "it is of another maze: give this one a folder of its own")
+        found = signals.get_dtype(), signals.get_shape()
+        check(found == ("U64", [*shape]), f"{TENSOR} must be U64 of shape {[*shape]}, got {found[0]} of {found[1]}")
+        drawn, still = facts["drawn"], facts["still"]
+        possible = type(drawn) is int and type(still) is int and 0 <= drawn <= still < 2**62
+        check(possible, f"its iterations must be 0 <= drawn <= still, got {drawn} and {still}")
+        if steps is not None and still > steps:
+            raise ValueError(f"it is {still:,} iterations on, more than {steps:,}")
+        # one process reads all of the file, the others wait for it
+        whole = processes.rank > 0 or _checksum(path, facts) == facts[CHECKSUM]
+        check(bool(processes.gather([whole]).all()), "its checksum is wrong: it was damaged after it was written")
+        strip.counts[1:4] = still, drawn, still
+        rows = len(strip.signals)
+        for row in range(max(first - 2, 0), min(first - 2 + rows, shape[0])):
+            strip.signals[row - first + 2] = signals[row : row + 1][0]
+
+
+def _rules_of(automaton: Automaton) -> str:
+    """Return SHA-256 of an automaton's rules, and of those of its helpers if it slows another."""
+    return digest([automaton.digest, {signal.name: printed(automaton.rules[signal]) for signal in automaton.signals}])
+
+
+def _begun(facts: Mapping[str, Any]) -> hashlib._Hash:
+    """Return SHA-256 of a state's description, to which its bytes are added."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+
+
+def _checksum(path: Path, facts: Mapping[str, Any]) -> str:
+    found = _begun({name: value for name, value in facts.items() if name != CHECKSUM})
+    with path.open("rb") as file:
+        file.seek(8 + int.from_bytes(file.read(8), "little"))
+        while some := file.read(2**24):
+            found.update(some)
+    return found.hexdigest()
+
+
+def _identify(task: Task, tiles: Tiles, processes: Alone, begin: int, end: int) -> list[int]:
+    """Return the size and a checksum of a maze, of which each process reads some rows.
+
+    Raises:
+        ValueError: tiles that the task does not have, or another number of sources and targets than one.
+    """
+    marks, counts = 0, np.zeros(256, np.int64)
+    for row in range(begin, min(end, len(tiles))):
+        marks += zlib.crc32(tiles[row].tobytes(), row)
+        counts += np.bincount(tiles[row], minlength=256)
+    marks, *n_of = processes.gather([marks, *counts]).sum(axis=0).tolist()
+    most = max(kind for kind in range(256) if n_of[kind])
+    check(most < task.n_tiles, f"tiles of the task {task.name!r} are 0 to {task.n_tiles - 1}, got {most}")
+    ends = (n_of[Tile.SOURCE], n_of[Tile.TARGET]) if task.has_endpoints else (1, 1)
+    check(ends == (1, 1), f"the maze must have one source and one target, got {ends[0]:,} and {ends[1]:,}")
+    return [*tiles.shape, marks]
+
+
+def _write(
+    processes: Alone,
+    bounds: list[int],
+    path: Path,
+    header: bytes,
+    rows: Iterable[NDArray[Any]],
+    n_bytes: int,
+    checksum: hashlib._Hash | None = None,
+) -> None:
+    """Let the first process write a file: a header, and so many bytes of the rows of all, which are equally long. If
+    there is a checksum, the bytes are added to it, and it takes the place of `BLANK` in the header."""
+    if processes.rank:
+        for row in rows:
+            processes.exchange({0: np.ascontiguousarray(row)}, {})
+        return
+
+    def received() -> Iterator[NDArray[Any]]:
+        for row in rows:
+            yield (got := np.ascontiguousarray(row))
+        for other in range(1, processes.size):
+            for _ in range(bounds[other + 1] - bounds[other]):
+                processes.exchange({}, {other: got})
+                yield got
+
+    remove_partial(path)
+    with atomic_write(path) as file:
+        file.write(header)
+        for row in received():
+            some = row.tobytes()[:n_bytes]
+            n_bytes -= file.write(some)
+            if checksum is not None:
+                checksum.update(some)
+        if checksum is not None:
+            file.seek(header.index(BLANK.encode()))
+            file.write(checksum.hexdigest().encode())

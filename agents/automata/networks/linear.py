@@ -1,0 +1,332 @@
+"""Exact weights by linear programming: for each signal, a sum that is large where its rule switches it on, and small
+elsewhere.
+
+One iteration of a network is a sum and a ReLU, so it can follow a rule only if some weighted sum of what the rule reads
+tells its two results apart. `separated` gives every automaton this form: it splits any other signal into several, whose
+alternating sum is the signal. The Game of Life's LIVE, for example, becomes "three or more" without "four or more".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import IntEnum
+from fractions import Fraction
+from functools import cache, reduce
+from operator import or_
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array, hstack
+
+from maze_nca_gym.mazes.rules import threshold
+from maze_nca_gym.mazes.terms import Rule, Term, TileKind, term_of
+
+from ..automaton import Automaton
+from .bounds import Doubles, combinations
+from .patches import is_seen, mask_of, reading
+from .states import find_worlds
+
+MOST_DENOMINATOR = 60
+"""Largest number by which the weights of a sum are multiplied to make them whole."""
+FIRST, OTHER = 1e3, 1e-3
+"""Costs, relative to the cost of weights, of cases that a sum should leave out, and of cases that it may include."""
+N_TRIED = 8
+"""Number of cases that are tried in turn, one of which is to be left out."""
+MOST_SPLIT = 1 << 14
+"""Largest number of cases of a rule whose signal is split."""
+N_PICKED = 1 << 12
+"""Number of cases that are picked, and added, where there are more than `MOST_SPLIT`."""
+ROUNDED = 1 << 20
+"""Denominator of the weights by which a part of a signal is decided."""
+MOST_PARTS = 12
+"""Largest number of signals into which one is split."""
+
+Leaf = tuple[IntEnum | TileKind, str]
+"""A signal or kind of tile, and the tap at which it is read."""
+
+
+class Sum(NamedTuple):
+    """A weighted sum of the kinds of tile and signals that a rule reads.
+
+    Attributes:
+        leaves: the kinds of tile and signals, each at a tap.
+        weights: (F,) float64, the weight of each.
+        bias: the constant term.
+    """
+
+    leaves: tuple[Leaf, ...]
+    weights: Doubles
+    bias: float
+
+
+class Cases(NamedTuple):
+    """All cases that a rule can distinguish.
+
+    Attributes:
+        leaves: the kinds of tile and signals that it may read, each at a tap.
+        read: (P, F) float64 zeros and ones, the values of the leaves on each patch.
+        on: (P,) bool, the rule's result.
+    """
+
+    leaves: tuple[Leaf, ...]
+    read: Doubles
+    on: NDArray[np.bool_]
+
+
+def cases_of(automaton: Automaton, rule: Term) -> Cases:
+    """Return all cases that a rule can meet at any iteration on any map.
+
+    Raises:
+        ValueError: the rule tells too many patches apart.
+    """
+    kinds = {tap: rule.kinds(tap) for tap in automaton.taps}
+    reads = {tap: mask_of(rule.signals(tap)) for tap in automaton.taps}
+    found = []
+    for world in find_worlds(automaton).worlds:
+        taps = []
+        for tap in automaton.taps:  # the codes of the tiles that the world can have there, restricted to the bits read
+            codes = set() if tap == "C" else {0}
+            for kind, components in world.items():
+                parts = [np.unique(component.states & reads[tap]) for component in components]
+                of_kind = reduce(np.bitwise_or.outer, parts, np.array(kind + 1 if kinds[tap] else 0))
+                codes |= set(of_kind.ravel().tolist())
+            taps.append(np.array(sorted(codes), np.int64))
+        ways = combinations(automaton, [len(tiles) for tiles in taps])
+        found.append(np.stack([tiles[way] for tiles, way in zip(taps, ways, strict=True)], axis=1))
+    # those of one world are all different already
+    patches = np.unique(np.concatenate(found), axis=0) if len(found) > 1 else found[0]
+    leaves = tuple(
+        (seen, tap)
+        for tap in automaton.taps
+        for seen in (*(map(TileKind, automaton.kinds) if kinds[tap] else ()), *sorted(rule.signals(tap)))
+    )
+    read = [is_seen(seen, patches[:, automaton.taps.index(tap)]) for seen, tap in leaves]
+    return Cases(leaves, np.stack(read, axis=1).astype(np.float64), rule.read_by(reading(automaton, patches)))
+
+
+def separate(cases: Cases, most: float = np.inf, excess: NDArray[np.float64] | None = None) -> Sum | None:
+    """Return a sum with small weights that is at least 1 where a rule is on, and at most 0 elsewhere; None if there is
+    none.
+
+    Args:
+        cases: the rule's cases.
+        most: upper bound of the sum where the rule is on.
+        excess: (P,) the cost of each unit above 0 where the rule is off; a cost of 0, the default everywhere, forbids
+            any.
+    """
+    if len(cases.on) > MOST_SPLIT:
+        return _separate_many(cases, most)
+    read, on = cases.read, cases.on
+    soft = np.flatnonzero(np.zeros(len(on)) if excess is None else excess)
+    n_features, n_weights = read.shape[1], 2 * read.shape[1]
+    # variables: the weights' positive and negative parts, the bias, and what exceeds 0 in each soft case
+    exceeds = csr_array((np.full(len(soft), -1.0), (soft, np.arange(len(soft)))), (len(read), len(soft)))
+    rows = hstack([csr_array(read), csr_array(-read), np.ones((len(read), 1)), exceeds], format="csr")
+    found = milp(
+        np.concatenate([np.ones(n_weights), [0.0], excess[soft] if excess is not None else []]),
+        constraints=LinearConstraint(rows, np.where(on, 1.0, -np.inf), np.where(on, most, 0.0)),
+        bounds=Bounds(np.where(np.arange(rows.shape[1]) == n_weights, -np.inf, 0.0), np.inf),
+    )
+    if found.x is None:
+        return None
+    weights, bias = found.x[:n_features] - found.x[n_features:n_weights], float(found.x[n_weights])
+    # with whole numbers float32 makes no errors. A solution is a vertex of what the inequalities allow, so a small
+    # factor usually makes it whole; where the sum has an upper bound, it is divided by that again
+    for factor in range(1, 1 if len(soft) else 1 + MOST_DENOMINATOR):
+        part = factor if np.isfinite(most) else 1
+        whole, whole_bias = np.round(factor * weights) / part, np.round(factor * bias) / part
+        sums = np.round(read @ whole + whole_bias, 9)
+        if (sums[on] >= 1).all() and (sums[on] <= most).all() and (sums[~on] <= 0).all():
+            weights, bias = whole, float(whole_bias)
+            break
+    return Sum(cases.leaves, weights, bias)
+
+
+def _separate_many(cases: Cases, most: float) -> Sum | None:
+    """Return what `separate` does, from few cases, to which those are added that their sum gets wrong.
+
+    A rule that is no threshold is usually none on few of its cases, so this takes a second instead of minutes.
+    """
+    picked = np.random.default_rng(0).choice(len(cases.on), N_PICKED, replace=False)
+    while True:
+        found = separate(Cases(cases.leaves, cases.read[picked], cases.on[picked]), most)
+        if found is None:
+            return None
+        sums = cases.read @ found.weights + found.bias
+        excess = np.where(cases.on, np.maximum(1 - sums, sums - most), sums)
+        wrong = np.flatnonzero(excess > 1e-6)
+        if not len(wrong):
+            return found
+        picked = np.union1d(picked, wrong[np.argsort(-excess[wrong])[:N_PICKED]])
+
+
+def misfits(automaton: Automaton) -> dict[IntEnum, ValueError]:
+    """Return the signals that no network can follow, even if they are split, each with the error to raise."""
+    found = dict[IntEnum, ValueError]()
+    for signal in automaton.signals:
+        single = signal not in automaton.paired
+        try:
+            if sum_of(automaton, signal, exactly=single) is not None:
+                continue
+            if single:
+                raise no_sum(automaton, signal)
+            nested(automaton, signal)
+        except ValueError as error:
+            found[signal] = error
+    return found
+
+
+@cache
+def _split(automaton: Automaton) -> dict[IntEnum, tuple[Sum, ...]]:
+    """Return the sums of every signal that no single sum decides."""
+    return {signal: nested(automaton, signal) for signal in automaton.paired if sum_of(automaton, signal) is None}
+
+
+def parts_of(automaton: Automaton) -> dict[IntEnum, tuple[str, ...]]:
+    """Return the names of the signals that make up each signal in the automaton that `separated` returns: S_1, S_2, ...
+    if it is split, or with more underscores if there are signals of these names; otherwise its own name.
+
+    Raises:
+        ValueError: see `separated`.
+    """
+    split, between = _split(automaton), "_"
+    while True:
+        found = {
+            signal: tuple(f"{signal.name}{between}{i + 1}" for i in range(len(split[signal])))
+            if signal in split
+            else (signal.name,)
+            for signal in automaton.signals
+        }
+        names = [name.lower() for of_signal in found.values() for name in of_signal]
+        if len({*names}) == len(names):
+            return found
+        between += "_"
+
+
+@cache
+def separated(automaton: Automaton) -> Automaton:
+    """Return an automaton that does the same, in which every signal that no single sum decides is split into several.
+
+    A signal S becomes S_1, S_2, ..., each of which is on only where the one before it is. S is on where an odd number
+    of them is. If there is nothing to split, it is the automaton itself. The path and pooled signals stay as they are.
+
+    Raises:
+        ValueError: a signal would have to be split into more than `MOST_PARTS`, or its rule has too many cases.
+    """
+    split = _split(automaton)
+    if not split:
+        return automaton
+    names = parts_of(automaton)
+    members = [name for of_signal in names.values() for name in of_signal]
+    made: type[IntEnum] = IntEnum(f"{automaton.signals.__name__}Parts", members, start=0)  # type: ignore[misc]
+    new = {signal: tuple(made[name] for name in of_signal) for signal, of_signal in names.items()}
+
+    def whole(seen: IntEnum | TileKind, tap: str) -> Term:
+        return Term(seen, tap) if isinstance(seen, TileKind) else _odd([Term(part, tap) for part in new[seen]])
+
+    def of_sum(found: Sum) -> Term:
+        # rounded to multiples of 1 / ROUNDED, all sums together change by far less than the 1/2 that they are apart
+        pairs = zip(found.weights, found.leaves, strict=True)
+        terms = [(_fraction(weight), whole(*leaf)) for weight, leaf in pairs if weight]
+        return threshold(terms, Fraction(1, 2) - _fraction(found.bias))
+
+    rules: dict[IntEnum, Rule] = {}
+    for signal, parts in new.items():
+        if signal in split:
+            rules |= dict(zip(parts, map(of_sum, split[signal]), strict=True))
+        else:
+            rules[parts[0]] = automaton.terms[signal].read_by(whole)
+    return replace(
+        automaton,
+        signals=made,
+        rules=rules,
+        pooled=tuple(new[signal][0] for signal in automaton.pooled),
+        everywhere=tuple(part for signal in automaton.everywhere for part in new[signal]),
+        parts=tuple(tuple(part for signal in group for part in new[signal]) for group in automaton.parts),
+        invariant=None if automaton.invariant is None else term_of(automaton.invariant).read_by(whole),
+        theorem=None,  # it is about the signals before
+        slows=None,
+        pace=1,
+    )
+
+
+def _fraction(number: float) -> Fraction:
+    """Return a number, rounded to a multiple of 1 / `ROUNDED`."""
+    return Fraction(round(number * ROUNDED), ROUNDED)
+
+
+@cache
+def sum_of(automaton: Automaton, signal: IntEnum, exactly: bool = False) -> Sum | None:
+    """Return a sum that is at least 1 where a signal's rule is on, and at most 0 elsewhere; None if there is none.
+
+    Args:
+        automaton: the automaton.
+        signal: one of its signals.
+        exactly: whether the sum must be exactly 1 where the rule is on, as a signal with a single channel needs it.
+
+    Raises:
+        ValueError: the rule tells too many patches apart.
+    """
+    return separate(cases_of(automaton, automaton.terms[signal]), 1.0 if exactly else np.inf)
+
+
+def no_sum(automaton: Automaton, signal: IntEnum) -> ValueError:
+    """Return the error which says that no network can follow a signal's rule."""
+    return ValueError(
+        f"the rule of {signal.name} in {automaton.name} is no weighted sum of what it reads; give the result a "
+        f"signal of its own, which {signal.name} copies"
+    )
+
+
+@cache
+def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
+    """Return sums for sets of cases, each within the one before it, whose alternating sum is a signal's rule.
+
+    Raises:
+        ValueError: there would be more than `MOST_PARTS` sums, or the rule has too many cases.
+    """
+    cases, sums = cases_of(automaton, automaton.terms[signal]), list[Sum]()
+    if len(cases.on) > MOST_SPLIT:
+        raise ValueError(
+            f"the rule of {signal.name} in {automaton.name} is no threshold of a sum, and tells {len(cases.on):,} "
+            f"patches apart; at most {MOST_SPLIT:,} are split: compute it in two iterations, with a signal for each of "
+            "its parts"
+        )
+    left, within = cases.on, np.ones(len(cases.on), bool)
+    for _ in range(MOST_PARTS):
+        # the next set has all of `left`, and few others of `within`. Equal costs of all others usually do best. Where
+        # these are symmetric, as for a parity, the best sum is a constant; so then each of some others is to be left
+        # out in turn, and more follow it
+        others, inside = np.flatnonzero(within & ~left), within
+        by_number = others[np.argsort(cases.read[others].sum(axis=1), kind="stable")]
+        ends = np.linspace(0, len(by_number) - 1, N_TRIED).round().astype(int)
+        for target in (None, *by_number[np.unique(ends)].tolist()):
+            costs = np.zeros(len(left))
+            costs[others] = FIRST if target is None else OTHER
+            if target is not None:
+                costs[target] = FIRST
+            found = separate(cases._replace(on=left), excess=costs)
+            tried = within if found is None else cases.read @ found.weights + found.bias >= 0.5
+            inside = tried if tried.sum() < inside.sum() else inside
+            if target is None and inside is tried:
+                break
+        exact = separate(cases._replace(on=inside))
+        if exact is None or (inside == within).all():
+            break
+        sums.append(exact)
+        left, within = inside & ~left, inside
+        if not left.any():
+            return tuple(sums)
+    raise ValueError(
+        f"the rule of {signal.name} in {automaton.name} is no alternating sum of {MOST_PARTS} thresholds or fewer: "
+        "compute it in two iterations, with a signal for each of its parts"
+    )
+
+
+def _odd(parts: Sequence[Term]) -> Term:
+    """Return the term that an odd number of parts is on, each of which is on only where the one before it is."""
+    found = [one & ~other for one, other in zip(parts[::2], parts[1::2], strict=False)]
+    return reduce(or_, [*found, parts[-1]] if len(parts) % 2 else found)

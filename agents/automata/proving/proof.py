@@ -1,0 +1,544 @@
+"""A machine-checked proof that an automaton is right on every maze, of any size, with or without a border.
+
+Right means what the task's `specification` says. `prove` guesses the value of each signal after t iterations, in terms
+of the specification's ghosts, and z3 decides (`prover`). A proof relies on z3, the induction that joins its lemmas, and
+the axioms of the library (`mazes.ghosts`), which follow from the definitions of the ghosts. Axioms of an automaton's
+author are tried on small mazes, and a proof that uses them says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from fractions import Fraction
+from functools import partial
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maze_nca_gym.mazes.facts import (
+    CENTRE,
+    Ghosts,
+    MazePicture,
+    Number,
+    Picture,
+    Place,
+    Truth,
+    answer_read_once,
+    broken_axioms,
+    read_once,
+)
+from maze_nca_gym.mazes.ghosts import Fixpoint, has_known_axioms, supposed_single
+from maze_nca_gym.mazes.levels import Tiles, to_text
+from maze_nca_gym.mazes.orders import split_order
+from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, all_mazes, kinds_once, mazes_to_try, small_mazes
+from maze_nca_gym.mazes.tasks import TASKS, Task, check_specification
+from maze_nca_gym.support.files import user_path, write_all
+
+from ...policies.guarantees import StepBound, Verdict
+from ..automaton import Automaton, NeverAtRest, scaled
+from ..growing import with_stages
+from ..registry import AUTOMATA, find_automaton
+from ..search.guessing import atoms_of, ghosts_for, guess, mazes_with, run_of
+from ..search.trial import Trial, tried
+from ..theorem import Theorem
+from .prover import PATIENCE, SAID, STATED, Lemma, Prover
+
+ROUNDS = 12
+"""Largest number of guesses."""
+LEAST, MOST_OF_LEAST = 6, 600
+"""Largest number of tiles of the smallest mazes, all of which are among the runs, and the largest number of mazes of
+one such shape."""
+STATUS = re.compile(r"\(set-info :status (\w+)\)")
+"""The expected answer in a query."""
+N_STEPS = 20
+"""Number of iterations for which axioms about ghosts that change are tried."""
+ARGUED = ("diameter", "both", "shortest-path-asynchronous", "shortest-path-any-state")
+"""Automata of this package whose invariant or bound is argued in their module, and tested on all mazes of up to 3 x 4
+tiles, of 2 x 3 under every schedule, or, of the last, whose sequence of bits the proof takes for granted, of 3 x 3."""
+
+
+NOTHING = Theorem(lambda picture, at, t: {}, lambda tiles: {}, signals=lambda picture, at, t: {})
+"""The theorem that says nothing."""
+
+
+def is_argued(automaton: Automaton) -> bool:
+    """Return whether an automaton is one of this package, unchanged, so that the package's arguments and tests apply to
+    it."""
+    shipped = AUTOMATA.ships(automaton.name) and AUTOMATA[automaton.name] is automaton
+    return shipped and split_order(automaton.name)[0] in ARGUED
+
+
+@dataclass(frozen=True, repr=False)
+class Proof:
+    """The result of `prove`.
+
+    Attributes:
+        automaton: the automaton.
+        theorem: the theorem that is proven if all lemmas hold.
+        lemmas: the lemmas with their results, in the order in which they were tried.
+        trials: the results of running it on small mazes, one for each task for which it states a bound.
+        specified: whether the answers of the theorem are those of the task's specification.
+        on: the worlds for which it is proven, one of `prover.WORLDS`.
+        worth: a note on the ghosts that describe signals, if they say little; or why nothing was tried: it never comes
+            to rest although its author states that it `settles`.
+        suffices: a bound with which the automaton is proven right, where its own bound is too small or missing.
+        asked: the digest of the task's question when it was proven; empty while the proof is made.
+    """
+
+    automaton: Automaton
+    theorem: Theorem
+    lemmas: tuple[Lemma, ...]
+    trials: tuple[Trial, ...] = ()
+    specified: bool = False
+    on: str = "grids"
+    worth: str = ""
+    suffices: StepBound | None = None
+    asked: str = ""
+
+    @property
+    def lost(self) -> str:
+        """What has changed since the proof was made, in words; empty if nothing has."""
+        task = TASKS.get(self.automaton.task)
+        if not self.asked or (task is not None and task.digest == self.asked):
+            return ""
+        return f"the task {self.automaton.task} is not the one of the proof any more: its rules or kinds of tile differ"
+
+    @property
+    def holds(self) -> bool:
+        """Whether all lemmas are proven, and no maze refutes the automaton."""
+        every = bool(self.lemmas) and all(lemma.holds for lemma in self.lemmas)
+        return every and not self.counterexample and not self.lost
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict on the rules: "right", "described" or "refuted"; None if none of these is proven, or if another
+        task has got the name of its task since."""
+        if self.lost:
+            return None
+        if self.counterexample:
+            return "refuted"
+        of_rules = [lemma for lemma in self.lemmas if lemma.about in ("axioms", "signal", "everywhere", "answer")]
+        about = {lemma.about for lemma in of_rules}
+        if not all(lemma.holds for lemma in of_rules) or not about & {"signal", "answer"}:
+            return None
+        earned = self.specified and "answer" in about and not self.stated and self.theorem.domain is None
+        return "right" if earned else "described"
+
+    @property
+    def invariant(self) -> bool:
+        """Whether the automaton's invariant is proven, by lemmas about it that use no axiom of its author."""
+        found = [lemma for lemma in self.lemmas if lemma.about in ("axioms", "everywhere", "signal", "invariant")]
+        proven = all(lemma.holds for lemma in found) and not self.stated
+        return proven and any(lemma.about == "invariant" for lemma in found)
+
+    @property
+    def axioms(self) -> tuple[str, ...]:
+        """The names of the axioms that the lemmas use."""
+        return tuple(sorted({name for lemma in self.lemmas for name in lemma.axioms}))
+
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """The names of axioms that the automaton's author states and nothing proves."""
+        return tuple(name.removeprefix(STATED) for name in self.axioms if name.startswith(STATED))
+
+    @property
+    def refused(self) -> tuple[Lemma, ...]:
+        """The lemmas that were not proven."""
+        return tuple(lemma for lemma in self.lemmas if not lemma.holds)
+
+    @property
+    def counterexample(self) -> str:
+        """A maze with a wrong answer, as text; empty if there is none."""
+        return next((trial.drawing for trial in self.trials if trial.wrong is not None), "")
+
+    @property
+    def words(self) -> str:
+        """A sentence that says what is proven, and begins with the verdict."""
+        if self.lost:
+            return f"nothing: {self.lost}"
+        n_said = sum(lemma.claim.endswith(SAID) for lemma in self.lemmas)
+        n_held = sum(bool(lemma.holds) for lemma in self.lemmas)
+        bound, n_signals = f"within {self.automaton.bound} iterations", len(self.automaton.signals)
+        every = "on every maze" if self.on == "grids" else f"on all {self.on} of four doors"
+        mazes = every if self.theorem.domain is None else f"on all {self.theorem.domain.words}"
+        said = {
+            "right": f"right: shows the answer of the task {self.automaton.task} {bound}, {every}",
+            "described": f"described: what {n_said} of {n_signals} signals are at any time t, {mazes}",
+            "refuted": f"refuted: does not show an answer {bound} on a maze",
+            None: "; ".join(self._unproven(n_held)) or self.worth or "nothing is proven of what signals are",
+        }[self.verdict]
+        parts = [said if self.verdict in (None, "refuted") else f"{said}; proven in {n_held} lemmas"]
+        if self.verdict in ("right", "described"):  # of what else is claimed, such as that it heals
+            parts += [f"not proven: {lemma.claim}" for lemma in self.refused]
+        if self.verdict == "described" and self.theorem.means.get(self.automaton.signals(0)):
+            parts.append(f"PATH is on {self.theorem.means[self.automaton.signals(0)]}")
+        if self.verdict == "described" and self.worth:
+            parts.append(f"in terms of {self.worth}")
+        if self.verdict != "right":
+            parts += [trial.words for trial in self.trials]
+        if self.automaton.slows is not None:
+            pace = f"it takes {self.automaton.pace} iterations for each of the rules as given"
+            parts.append(f"{pace}, with {len(self.automaton.helpers)} helper signals")
+        if self.automaton.bound is not None and self.verdict != "right":
+            parts.append(f"its bound is {self.basis}")
+        if self.suffices is not None:
+            parts.append(f"with the bound {self.suffices} it is proven right: state {self.suffices!r}")
+        if self.stated:
+            parts.append(f"this relies on {len(self.stated)} axioms that its author states, tried on small mazes")
+        if self.automaton.invariant is not None:
+            known = "proven" if self.invariant else "argued and tested" if is_argued(self.automaton) else "not proven"
+            parts.append(f"its invariant is {known}")
+        claims = [lemma for lemma in self.lemmas if lemma.about == "claim"]
+        if claims and all(lemma.holds for lemma in claims):
+            parts.append(
+                f"of {len(claims)} further lemmas its author concludes: {self.theorem.shown or 'see its module'}"
+            )
+        return "; ".join(parts)
+
+    @property
+    def basis(self) -> str:
+        """How the automaton's bound is known."""
+        if self.verdict == "right":
+            return "proven"
+        if is_argued(self.automaton):
+            return "argued and tested"
+        n_mazes = sum(trial.n_mazes for trial in self.trials)
+        return f"stated, tried on {n_mazes:,} mazes" if n_mazes else "stated"
+
+    @property
+    def ghosts(self) -> tuple[str, ...]:
+        """The names of the ghosts by which the theorem describes signals."""
+        return tuple(self.theorem.ghosts(mazes_to_try(self.automaton.problem)[0][:1]))
+
+    def _unproven(self, n_held: int) -> list[str]:
+        """Return the claims that are not proven, and why nothing is said of some signals."""
+        if not self.refused and not self.theorem.unsaid:
+            return []
+        terms = f"the ghosts {', '.join(self.ghosts)}" if self.ghosts else "no ghosts"
+        near = f"nearest with {terms}: {n_held} of {len(self.lemmas)} lemmas hold"
+        return [near, *(f"not proven: {lemma.claim}" for lemma in self.refused), *self.theorem.unsaid.values()]
+
+    def __repr__(self) -> str:
+        return f"<Proof of {self.automaton.name}: {self.words}>"
+
+    def _repr_html_(self) -> str:
+        drawings = [self.counterexample, *(lemma.counterexample for lemma in self.refused)]
+        drawn = "".join(f"<pre>{escape(each)}</pre>" for each in drawings if each)
+        said = {**self.theorem.means, **self.theorem.unsaid}
+        rows = "".join(f"<tr><td>{escape(s.name)}</td><td>{escape(m)}</td></tr>" for s, m in said.items())
+        return f"<p>{escape(self.automaton.name)}: {escape(self.words)}</p>{drawn}<table>{rows}</table>"
+
+    def export(self, folder: str | Path) -> None:
+        """Write the queries of all lemmas to SMT-LIB files, which any solver of linear arithmetic reads.
+
+        Raises:
+            OSError: a file could not be written.
+        """
+        contents, folder = {}, user_path(folder)
+        for number, lemma in enumerate(self.lemmas, 1):
+            name = re.sub(r"\W+", "-", lemma.claim).strip("-")
+            for what, query in lemma.queries.items():
+                text = f"; {lemma.claim}: {what}\n{query}"
+                contents[folder / f"{number:02}-{name}-{what}.smt2"] = text.encode()
+        folder.mkdir(parents=True, exist_ok=True)
+        write_all(contents)
+
+
+def prove(automaton: Automaton | str, *, on: str = "grids") -> Proof:
+    """Prove what can be proven of an automaton: that it is right, or else what its signals are.
+
+    If it states a bound, it is first run on small mazes, and a wrong answer refutes it. To be right, it must be proven
+    to show within its bound what the task's specification says. Where that is not proven, or there is no specification
+    or no bound, what its signals are after t iterations is described in terms of the ghosts that its `theorem` names.
+    If it names none: first the specification's; then distances from the kinds of tile that its rules read, in the
+    directions in which they read, through tiles that they do not negate; last its own rules, which says least.
+
+    A theorem that does not say what signals are is guessed from runs on small mazes. A counterexample becomes another
+    run if there is a maze like it, and the guess another one. The automaton's invariant, which the certificate of a
+    network may assume, is proven too.
+
+    Args:
+        automaton: an automaton, or the name of one.
+        on: the worlds for which it is proven: mazes ("grids"); "graphs" with four doors at each place, which lead back
+            (`mazes.graphs`), loops and double doors too; or "bipartite graphs", in which each move leads from one half
+            to the other. What signals are is guessed from mazes all the same.
+
+    Returns:
+        The proof. `verdict` says what is proven; where that is nothing, it is the attempt that came nearest.
+
+    Raises:
+        ValueError: an unknown automaton; an unknown kind of world, or an automaton that reads something that graphs do
+            not have; a theorem with more or fewer answers than the automaton; or axioms that are false on a small maze.
+        ImportError: z3 is not installed.
+    """
+    automaton = find_automaton(automaton)
+    if automaton.slows is not None:
+        return _slowed(automaton, automaton.slows, on)
+    proof, solve = _proof_of(automaton, on), automaton.problem.solve
+    if proof.verdict == "described" and isinstance(solve, Fixpoint):
+        # a round of a fixpoint switches something on, or is the last
+        enough = StepBound(constant=len(automaton.signals) + 1, per_tile=len(solve.rules))
+        if _proof_of(replace(automaton, bound=enough), on).verdict == "right":
+            proof = replace(proof, suffices=enough)
+    return replace(proof, asked=automaton.problem.digest)
+
+
+def _proof_of(automaton: Automaton, on: str) -> Proof:
+    """Return the proof of an automaton that does not slow another, see `prove`."""
+    task, trials = automaton.problem, tuple(tried(automaton))
+    if any(trial.wrong is not None for trial in trials):
+        return Proof(automaton, NOTHING, (), trials, on=on)
+
+    attempts = list[Proof]()
+    for specified, theorem, worth in _theorems(automaton, task):
+        if automaton.theorem is not None:  # the library's, and a specification's, were tried when they were made
+            _check_axioms(automaton, theorem)
+        known = None if theorem.signals is not None else with_stages(automaton, theorem)
+        if known is not None:
+            lemmas = tuple(Prover(automaton, known, on).lemmas())
+            attempts.append(Proof(automaton, known, lemmas, trials, specified, on, worth))
+            if attempts[-1].verdict is not None:
+                return attempts[-1]
+        tell = _written if theorem.signals is not None else _guessed
+        try:
+            lemmas, theorem = tell(automaton, theorem, on)
+        except NeverAtRest as error:
+            return Proof(automaton, NOTHING, (), trials, on=on, worth=str(error))
+        attempts.append(Proof(automaton, theorem, lemmas, trials, specified, on, worth))
+        if attempts[-1].verdict is not None or theorem.further is not Theorem.further:
+            return attempts[-1]
+    # the nearest is the one of which most lemmas hold
+    return max(attempts, key=lambda proof: sum(bool(lemma.holds) for lemma in proof.lemmas) / (len(proof.lemmas) or 1))
+
+
+def _slowed(automaton: Automaton, other: Automaton, on: str) -> Proof:
+    """Return the proof of an automaton that does the same as another, more slowly: that of the other, and that it does.
+    Its bound is that of the other times its pace."""
+    less, theorem = Fraction(1, automaton.pace), other.theorem if automaton.task == other.task else None
+    bound = None if automaton.bound is None else scaled(automaton.bound, less)
+    also = {name: scaled(each, less) for name, each in automaton.also.items()}
+    proof = prove(replace(other, task=automaton.task, bound=bound, also=also, theorem=theorem), on=on)
+    if proof.verdict in (None, "refuted"):
+        return replace(proof, automaton=automaton)
+    lemmas = tuple(Prover(automaton, NOTHING, on).slowed(other, automaton.pace))
+    return replace(proof, automaton=automaton, lemmas=(*proof.lemmas, *lemmas), trials=tuple(tried(automaton)))
+
+
+def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem, str]]:
+    """Yield what may be proven, the most wanted first: whether it says that the answers are those of the task's
+    specification; the theorem, whose signals may be left to be guessed; and what it is worth, if that is little."""
+    named, bound = automaton.theorem, automaton.bound
+    if named is not None and not supposed_single(named) <= {*kinds_once(task)}:
+        named = replace(named, axioms=partial(named.axioms))  # not true of all levels, so its author's to state
+    if named is not None and named.answers and len(named.answers) != len(automaton.answers):
+        raise ValueError(f"the theorem has {len(named.answers)} answers, {automaton.name} {len(automaton.answers)}")
+    whole = bound is not None and not any(
+        (bound.per_move_and_tile, bound.constant % 1, bound.per_move % 1, bound.per_tile % 1)
+    )
+    if whole and task.ghosts is not None:
+        check_specification(task)
+        specified, (maze, *_) = task.ghosts, mazes_to_try(task)
+        adds = isinstance(named, Theorem) or (named is not None and {*named.ghosts(maze)} - {*specified.ghosts(maze)})
+        yield True, _joined(specified, named) if named is not None and adds else _as_theorem(specified), ""
+    if named is not None:
+        yield False, _as_theorem(named if whole else replace(named, answers=())), ""
+        return
+    if task.ghosts is not None:
+        yield False, replace(_as_theorem(task.ghosts), answers=()), ""
+    yield from ((False, _as_theorem(ghosts), worth) for ghosts, worth in ghosts_for(automaton))
+
+
+def _as_theorem(ghosts: Ghosts) -> Theorem:
+    """Return ghosts as a theorem, in which axioms that are not the library's are labelled as stated. Functions of its
+    author are read once, so that what is proven is what is tried on mazes."""
+    theorem = (
+        ghosts
+        if isinstance(ghosts, Theorem)
+        else Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers, ghosts.relations)
+    )
+    signals = None if theorem.signals is None else read_once(theorem.signals, "`signals` of a theorem")
+    answers = tuple(map(answer_read_once, theorem.answers))
+    theorem = replace(
+        theorem, answers=answers, signals=signals, means={}, unsaid={}
+    )  # nothing checks an author's words
+    return theorem if has_known_axioms(ghosts) else replace(theorem, axioms=_labelled(ghosts))
+
+
+def _labelled(ghosts: Ghosts) -> Any:
+    axioms = read_once(ghosts.axioms, "`axioms` of ghosts")
+    return lambda picture, at, t: {f"{STATED}{name}": fact for name, fact in axioms(picture, at, t).items()}
+
+
+def _joined(specification: Ghosts, named: Ghosts) -> Theorem:
+    """Return the theorem that the answers are those of a specification, with the ghosts and claims of another.
+
+    Ghosts of one name are one: what the other says of them is stated, unless the specification says the same.
+    """
+    theorem, other = _as_theorem(specification), _labelled(named)
+
+    def axioms(picture: Picture, at: Place, t: Number) -> Mapping[str, Truth]:
+        return {**theorem.axioms(picture, at, t), **other(picture, at, t)}
+
+    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+        return {**named.ghosts(tiles), **specification.ghosts(tiles)}
+
+    return replace(
+        _as_theorem(named),
+        axioms=axioms,
+        ghosts=ghosts,
+        answers=specification.answers,
+        relations={**named.relations, **specification.relations},
+    )
+
+
+def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
+    """Check that the axioms of a theorem are true of small mazes, at all places of which a proof supposes them.
+
+    Raises:
+        ValueError: one is not; the message draws a maze.
+    """
+    task = automaton.problem
+    maze = mazes_to_try(task)[0][:1]
+    changes = any(np.ndim(value) == 4 for value in theorem.ghosts(maze).values())
+    picture = MazePicture(maze, theorem.ghosts(maze))
+    known = not any(name.startswith(STATED) for name in theorem.axioms(picture, CENTRE, np.int64(0)))
+    for tiles in _about(theorem, mazes_to_try(task)):
+        # of the library's axioms the tests try more
+        tiles = tiles[:: 1 + len(tiles) // MOST_OF_LIBRARY] if changes or known else tiles
+        broken = broken_axioms(theorem, tiles, N_STEPS if changes else 1)
+        if broken:
+            name, number = min(broken.items())
+            where = task.in_a_line(tiles[number])
+            raise ValueError(
+                f"the axiom {name.removeprefix(STATED)!r} is not true of the maze {where}, or beyond its edge"
+            )
+
+
+def _written(automaton: Automaton, theorem: Theorem, on: str) -> tuple[tuple[Lemma, ...], Theorem]:
+    """Return the lemmas of a theorem that says what signals are. If all hold, but it is not true of small mazes, then
+    axioms of its author are not: a lemma that is false says so."""
+    lemmas, task = tuple(Prover(automaton, theorem, on).lemmas()), automaton.problem
+    written = replace(automaton, theorem=theorem)
+    (maze, *_) = small_mazes(task)
+    picture = MazePicture(maze[None], theorem.ghosts(maze[None]))
+    says = theorem.answers or theorem.signals(picture, CENTRE, np.int64(0))  # type: ignore[misc]
+    if not says or not all(lemma.holds for lemma in lemmas):
+        return lemmas, theorem
+    some = [maze for tiles in _about(theorem, all_mazes(task)) for maze in tiles[:: 1 + len(tiles) // 20]]
+    for maze in (*some, *(maze for (maze,) in _about(theorem, (maze[None] for maze in small_mazes(task))))):
+        for signal, t in mistakes(written, maze):
+            claim = f"the theorem is true of small mazes: {signal.name} after {t} iterations"
+            drawn = to_text(maze, letters=task.letters)
+            return (*lemmas, Lemma(claim, "signal", False, 0.0, counterexample=drawn)), theorem
+    return lemmas, theorem
+
+
+def _about(theorem: Theorem, mazes: Iterable[Tiles]) -> Iterator[Tiles]:
+    """Yield those of (N, H, W) mazes that a theorem is about."""
+    for tiles in mazes:
+        about = tiles if theorem.domain is None else tiles[theorem.domain.holds(tiles)]
+        if len(about):
+            yield about
+
+
+def _guessed(automaton: Automaton, theorem: Theorem, on: str) -> tuple[tuple[Lemma, ...], Theorem]:
+    """Return the lemmas of a theorem, with its signals guessed: none if nothing can be said of an answer.
+
+    The first counterexample that some maze is like becomes a further run, from which they are guessed again.
+    """
+    task = automaton.problem
+    mazes = small_mazes(task)
+    atoms = atoms_of(automaton, theorem, [maze[None] for maze in mazes[::10]])
+    lemmas, drawn = list[Lemma](), [np.stack([*same]) for _, same in groupby(mazes, lambda maze: maze.shape)]
+    least = [tiles[:: 1 + len(tiles) // MOST_OF_LEAST] for tiles in all_mazes(task) if tiles[0].size <= LEAST]
+    runs = [run_of(automaton, theorem, atoms, tiles) for tiles in (*drawn, *least)]
+    for left in reversed(range(ROUNDS)):
+        found, wrong = guess(automaton, theorem, runs, atoms), None
+        guessed, lemmas = replace(automaton, theorem=found), []
+        if found.unsaid.keys() & {*automaton.answers}:  # what is proven would say nothing of this answer
+            break
+        for lemma in Prover(automaton, found, on).lemmas():
+            lemmas.append(lemma)
+            if left and not lemma.holds and lemma.kinds:
+                like = mazes_with(lemma.kinds, task, mazes)
+                wrong = next((tiles for tiles in like if any(mistakes(guessed, tiles))), None)
+            if wrong is not None:
+                break
+        if wrong is None:
+            break
+        runs.append(run_of(automaton, theorem, atoms, wrong[None]))
+    return tuple(lemmas), found
+
+
+def second_opinion(folder: str | Path) -> dict[str, str]:
+    """Run the solver cvc5 on every query of an exported proof; return those of its answers that differ from z3's, by
+    file.
+
+    Raises:
+        ValueError: the folder has no queries.
+        ImportError: cvc5 is not installed.
+    """
+    try:
+        import cvc5
+    except ImportError as error:
+        raise ImportError('a second opinion needs cvc5: pip install "maze-nca-gym[proof]"') from error
+    files, found = sorted(user_path(folder).glob("*.smt2")), {}
+    if not files:
+        raise ValueError(f"{folder} has no queries of a proof, *.smt2")
+    for file in files:
+        text, solver = file.read_text(encoding="utf-8"), cvc5.Solver()
+        expected, answer = STATUS.search(text), cvc5_answer(solver, text)
+        if expected is None or answer != expected[1]:
+            found[file.name] = answer
+    return found
+
+
+def cvc5_answer(solver: Any, query: str) -> str:
+    """Return the answer of a `cvc5.Solver` to a query in SMT-LIB, whose own `:status` it does not see."""
+    import cvc5
+
+    solver.setOption("tlimit-per", str(int(1000 * PATIENCE)))
+    parser = cvc5.InputParser(solver)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, STATUS.sub("", query), "query")
+    answer = ""
+    while not (command := parser.nextCommand()).isNull():
+        answer += command.invoke(solver, parser.getSymbolManager()).strip()
+    return answer
+
+
+def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:
+    """Yield (signal, t) wherever an automaton's state on an (H, W) maze differs from what its theorem states; the
+    theorem must state what signals are.
+
+    Raises:
+        ValueError: the automaton has no theorem, or one that does not state what signals are.
+    """
+    if not isinstance(automaton, Automaton):
+        raise ValueError(f"automaton must be an Automaton, got {type(automaton).__name__}")
+    theorem = automaton.theorem
+    if not isinstance(theorem, Theorem) or theorem.signals is None:
+        raise ValueError(f"{automaton.name} has no theorem that states what its signals are: `prove` finds one")
+    picture = MazePicture(tiles[None], theorem.ghosts(tiles[None]))
+    for t, (signals,) in enumerate(automaton.trace(tiles[None])):
+        for signal, said in theorem.signals(picture, CENTRE, np.int64(t)).items():
+            if (signals[signal] != said).any():
+                yield signal, t
+        yield from ((signal, t) for signal in _wrong_answers(automaton, theorem, picture, t, signals))
+
+
+def _wrong_answers(
+    automaton: Automaton, theorem: Theorem, picture: MazePicture, t: int, signals: Any
+) -> Iterator[IntEnum]:
+    """Yield the answers of (S, H, W) signals that show something else, or not all although it is due."""
+    for signal, answer in zip(automaton.answers, theorem.answers, strict=False):
+        assert automaton.bound is not None
+        shown, (wanted,) = signals[signal], answer.shown(picture, CENTRE)
+        due = automaton.bound(shown.size, int(answer.n_moves(picture)[0, 0, 0]))
+        if (shown & ~wanted).any() or (t >= due and (shown != wanted).any()):
+            yield signal

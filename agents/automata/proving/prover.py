@@ -1,0 +1,455 @@
+"""Lemmas about an automaton, each decided by the solver z3: the rules, applied to symbols, at a tile that stands for
+all.
+
+An induction over iterations. Suppose that after t iterations every signal of every tile has the value that a `Theorem`
+states. A lemma then shows that the rules give the value that it states for t + 1. Only the axioms about ghosts are
+supposed for the tile and those around it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cache
+from itertools import combinations, product
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Place, Truth, implies, moved
+from maze_nca_gym.mazes.ghosts import BIPARTITE, GRID, N_TILES, has_known_axioms, witnesses_of
+from maze_nca_gym.mazes.levels import Kind
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
+from maze_nca_gym.mazes.small import kinds_once
+from maze_nca_gym.mazes.terms import Read, Rule, TileKind, term_of
+from maze_nca_gym.support.names import unknown_name
+from maze_nca_gym.support.options import check
+
+from ..automaton import NEIGHBOURHOODS, Automaton
+from ..theorem import State, Theorem
+from .contexts import Z3
+
+PATIENCE = 120.0
+"""Time limit of the solver for one lemma, in seconds."""
+ANY_PLACE: Place = "U" * 9
+"""A place of a graph so far away that no axiom says how it is related to the tile in the middle."""
+FAR = 5
+"""Largest offset of a tile that a counterexample shows."""
+STATED = "stated: "
+"""How the name of an axiom begins that is its author's, not the library's."""
+WORLDS: dict[str, tuple[str, ...]] = {
+    "grids": (),
+    "bipartite graphs": (GRID, STATED),
+    "graphs": (GRID, STATED, BIPARTITE),
+}
+"""Worlds for which a proof may be: mazes, or graphs of four doors; each with the prefixes of the axioms that it does
+not suppose. Whether an author's axioms hold on graphs is unknown."""
+SAID = "is what the theorem says"
+"""How the claim about a signal ends."""
+About: TypeAlias = Literal["axioms", "signal", "everywhere", "answer", "invariant", "claim"]
+"""The subject of a lemma: the axioms' consistency, the value of a signal, that it is the same at all tiles, an answer,
+the invariant, or a further claim of the theorem's author."""
+
+
+@dataclass(frozen=True)
+class Lemma:
+    """A step of a proof.
+
+    Attributes:
+        claim: the claim in words.
+        about: its subject: a signal, the answer, the invariant, or a further claim.
+        holds: whether it was proven; None if the solver gave up.
+        seconds: the solver's time.
+        axioms: names of the axioms that its proof uses; empty if it was not proven.
+        counterexample: a picture on which it is false, as text; empty if none was found.
+        kinds: the kinds of tile of this picture, by their offset; -1 beyond the edge.
+        asked: the functions that write the `queries`, by name.
+    """
+
+    claim: str
+    about: About
+    holds: bool | None
+    seconds: float
+    axioms: tuple[str, ...] = ()
+    counterexample: str = ""
+    kinds: Mapping[Place, int] = field(default_factory=dict, repr=False)
+    asked: Mapping[str, Callable[[], str]] = field(default_factory=dict, repr=False)
+
+    @property
+    def queries(self) -> dict[str, str]:
+        """The queries to the solver in SMT-LIB, with its answers as `:status`: that the premises can occur (sat), and
+        that the negation of the claim cannot (unsat). Axioms are `:named`."""
+        return {what: written() for what, written in self.asked.items()}
+
+
+class _SymbolicPicture:
+    """A picture of symbols, each made at its first use; on a grid, walks to one tile are one place."""
+
+    def __init__(self, z3: Z3, is_grid: bool, prefix: str = "") -> None:
+        self._z3, self._is_grid, self._prefix = z3, is_grid, prefix
+        self.made = dict[tuple[str, Place | None], Any]()
+
+    def _symbol(self, sort: str, name: str, at: Place | None = None) -> Any:
+        if at is not None and self._is_grid:
+            ((down, right),) = offsets(at)
+            at = "U" * -down + "D" * down + "L" * -right + "R" * right or CENTRE
+        if (name, at) not in self.made:
+            self.made[name, at] = getattr(self._z3, sort)(self._prefix + self.placed(name, at))
+        return self.made[name, at]
+
+    def placed(self, name: str, at: Place | None) -> str:
+        """Return the name of a symbol at a place, None for one of the map."""
+        return name if at is None else " ".join([name, *(map(str, offsets(at)[0]) if self._is_grid else [at])])
+
+    def kind(self, at: Place) -> Number:
+        return self._symbol("Int", "kind", at)  # -1 is beyond the edge
+
+    def tile(self, kind: int, at: Place = CENTRE) -> Truth:
+        return self.kind(at) == int(kind)
+
+    def inside(self, at: Place = CENTRE) -> Truth:
+        return self.kind(at) >= 0
+
+    def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Truth:
+        return self._value("Bool", ghost, at, when) & self.inside(at)
+
+    def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Number:
+        return self._value("Int", ghost, at, when)
+
+    def of_map(self, ghost: str, when: Number | None = None) -> Number:
+        return self._value("Int", ghost, None, when)
+
+    def _value(self, sort: str, ghost: str, at: Place | None, when: Number | None) -> Any:
+        if when is None:
+            return self._symbol(sort, ghost, at)
+        z3, sorts = self._z3, {"Bool": self._z3.BoolSort, "Int": self._z3.IntSort}
+        return z3.Function(self._prefix + self.placed(ghost, at), z3.IntSort(), sorts[sort]())(when)
+
+
+def reading(picture: Picture, state: State, at: Place = CENTRE) -> Read:
+    """Return what rules read at a tile: (signal or kind, tap) -> whether it is on there in a state."""
+
+    def read(seen: Any, tap: str) -> Truth:
+        there = moved(at, tap)
+        return picture.tile(seen, there) if isinstance(seen, TileKind) else state(there)[seen]
+
+    return read
+
+
+class Prover:
+    """Asks z3 for the lemmas that prove an automaton's theorem; it is also the `theorem.Steps` of further claims.
+
+    On graphs nothing commutes: the tile above the left neighbour need not be that to the left of the upper one. Places
+    are walks then, two of which may lead to the same tile, through a loop or two doors: no axiom says that they do not.
+
+    Raises:
+        ValueError: worlds that are not in `WORLDS`; or on graphs, an automaton that reads tiles at corners, or with
+            signals that are the same everywhere because neighbours agree: a graph need not be connected.
+        ImportError: z3 is not installed, or another one is loaded in this process.
+    """
+
+    def __init__(self, automaton: Automaton, theorem: Theorem, on: str = "grids") -> None:
+        check(on in WORLDS, unknown_name("kind of worlds", on, WORLDS))
+        self._left_out, self._is_grid = WORLDS[on], on == "grids"
+        agreed = [signal.name for signal in automaton.everywhere if signal not in automaton.pooled]
+        for wrong, what in (
+            (automaton.neighbourhood != 5, "it reads tiles at corners, which graphs do not have"),
+            (agreed, f"{', '.join(agreed)} are the same everywhere on connected graphs alone"),
+        ):
+            check(self._is_grid or not wrong, f"nothing of {automaton.name} can be proven on {on}: {what}")
+        self._z3 = Z3()
+        self._automaton, self._theorem, self._n_unsaid = automaton, theorem, 0
+        self._places = [moved(CENTRE, tap) for tap in automaton.taps]
+        self.picture = _SymbolicPicture(self._z3, self._is_grid)
+        self.t = self.picture.of_map("t")
+        self._facts = [self.t >= 0]  # what numbers are, which no axiom needs to say
+        self._axioms: list[tuple[str, Truth]] = []
+        self._occurs: dict[tuple[int, ...], tuple[Any, tuple[Truth, ...]]] = {}  # the facts are kept, as ids are reused
+        self._suppose(self.picture)
+
+    def _suppose(self, picture: _SymbolicPicture) -> None:
+        """Add the axioms about a maze. An axiom that its author states is left out if it equals one of the library."""
+        said = set[int]()
+        for at in self._places:
+            picture.kind(at)  # is made, even if no axiom reads it
+            for name, fact in self._theorem.axioms(picture, at, self.t).items():
+                fact = self._z3.And(fact)  # of a plain bool too
+                if not name.startswith(self._left_out) and not (name.startswith(STATED) and fact.get_id() in said):
+                    self._axioms.append((name, fact))
+                    said.add(fact.get_id())
+        for at in self._places if self._is_grid else ():
+            if len(at) > 1:  # a corner, by way of either of two neighbours
+                both = picture.inside(at[0]) & picture.inside(at[1])
+                rectangle = implies(picture.inside(), picture.inside(at) == both)
+                self._axioms.append((f"{GRID}the map is a rectangle, {at}", rectangle))
+        kinds = [symbol for (name, _), symbol in picture.made.items() if name == "kind"]
+        self._facts += [fact for kind in kinds for fact in (kind >= -1, kind < len(self._automaton.kinds))]
+
+    def maze(self, name: str) -> _SymbolicPicture:
+        """Return another maze of the same size, see `Steps`."""
+        picture = _SymbolicPicture(self._z3, self._is_grid, f"{name} ")
+        self._suppose(picture)
+        places = [at for ghost, at in picture.made if ghost == "kind" and at is not None]
+        self._facts += [picture.inside(at) == self.picture.inside(at) for at in places]
+        return picture
+
+    def state(self, name: str) -> State:
+        """Return any state, see `Steps`."""
+
+        def holds(signal: IntEnum, at: Place) -> Truth:
+            where = None if signal in self._automaton.everywhere else at
+            return self._z3.Bool(self.picture.placed(f"{name} {signal.name}", where)) & self.picture.inside(at)
+
+        return cache(lambda at: {signal: holds(signal, at) for signal in self._automaton.signals})
+
+    def after(self, picture: Picture, state: State, rules: Mapping[IntEnum, Rule] | None = None) -> State:
+        """Return the state after an iteration, see `Steps`."""
+        given = self._automaton.terms if rules is None else rules
+        used = {signal: term_of(rule, self._automaton.signals) for signal, rule in given.items()}
+
+        def after(at: Place) -> Mapping[IntEnum, Truth]:
+            see = reading(picture, state, at)
+            return {signal: picture.inside(at) & rule.read_by(see) for signal, rule in used.items()}
+
+        return cache(after)
+
+    def said(self, picture: Picture, at: Place, t: Number) -> Mapping[IntEnum, Truth]:
+        """Return the values that the theorem states, see `Steps`; signals that it does not mention get new unknown
+        values in each call."""
+        said = self._said(picture, at, t)
+        self._n_unsaid += 1
+        return said if len(said) == len(self._automaton.signals) else {**self.state(f"{self._n_unsaid}")(at), **said}
+
+    def _said(self, picture: Picture, at: Place, t: Number) -> Mapping[IntEnum, Truth]:
+        assert self._theorem.signals is not None
+        return self._theorem.signals(picture, at, t)
+
+    def _pooled(
+        self, switched: Mapping[IntEnum, Truth], known: Mapping[IntEnum, Truth] | None = None
+    ) -> Mapping[IntEnum, Truth]:
+        """Return what a tile holds after an iteration whose rules switch these signals on there: what is known, and of
+        others, pooled ones are also on if any other tile switches them on."""
+        elsewhere = {s: self.picture.of_map(f"{s.name} elsewhere") > 0 for s in self._automaton.pooled}
+        return {**{s: on | elsewhere[s] if s in elsewhere else on for s, on in switched.items()}, **(known or {})}
+
+    def invariant(self, picture: Picture, state: State, at: Place = CENTRE) -> Truth:
+        """Return whether the invariant is true of a tile, see `Steps`."""
+        assert self._automaton.invariant is not None
+        return term_of(self._automaton.invariant).read_by(reading(picture, state, at))
+
+    def lemmas(self) -> Iterator[Lemma]:
+        """Yield the steps of the proof."""
+        z3, picture, theorem, rules = self._z3, self.picture, self._theorem, self._automaton.terms
+        inside, t, path = picture.inside(), self.t, self._automaton.signals(0)
+        answers = dict(zip(self._automaton.answers, self._answers(), strict=False))
+        first, now, after = (self._said(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
+
+        # contradictory axioms would prove anything
+        occurs = {signal: wanted & due for signal, (wanted, due) in answers.items()} or {path: now.get(path, inside)}
+        for signal, happens in occurs.items():
+            claim = f"the axioms allow a path{f', {signal.name}' if len(occurs) > 1 else ''}"
+            lemma = self._lemma("axioms", claim, z3.BoolVal(True), inside, happens)
+            if lemma.holds is False and has_known_axioms(theorem) and signal in answers:  # a rule that no tile fulfils
+                claim = f"the axioms allow a maze, on which {signal.name} shows nothing"
+                lemma = self._lemma("axioms", claim, z3.BoolVal(True), inside, answers[signal][1])
+            yield lemma
+
+        # what the theorem says of each signal is true at first, beyond the edge, and after one more iteration
+        if now:
+            yield self._lemma("signal", "no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
+            yield self._lemma("signal", "no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
+        anything = self.state("any")  # for signals of which nothing is said
+        see = reading(picture, cache(lambda at: {**anything(at), **self._said(picture, at, t)}))
+        for signal, said in after.items():
+            claim = f"{signal.name} {SAID}"
+            if signal not in self._automaton.pooled:
+                yield self._lemma("signal", claim, rules[signal].read_by(see) == said, inside)
+                continue
+            # any tile shows that none switches it on; that one does needs a tile that every maze has
+            yield self._lemma("signal", claim, z3.Implies(rules[signal].read_by(see), said), inside)
+            # what neighbours agree on is the same at all tiles of a grid; a graph need not be connected
+            others = self._places if self._is_grid else [ANY_PLACE]
+            alike = [z3.Implies(picture.inside(q), self._said(picture, q, t)[signal] == now[signal]) for q in others]
+            yield self._lemma("everywhere", f"{signal.name} is the same everywhere", z3.And(*alike), inside)
+            certain = [picture.tile(int(kind)) for kind in np.flatnonzero(self._automaton.problem.count_limits[0])]
+            switched = z3.Implies(said, rules[signal].read_by(see))
+            for some in certain or [inside]:
+                lemma = self._lemma("signal", f"{signal.name} is switched on at some tile", switched, some, inside)
+                if lemma.holds:
+                    break
+            for comes, here in witnesses_of(theorem) if not lemma.holds else ():
+                # wherever it is on, there is such a tile, and at that tile its rule says so
+                switched = z3.Implies(
+                    said, comes(picture) & z3.Implies(here(picture, CENTRE), rules[signal].read_by(see))
+                )
+                found = self._lemma("signal", lemma.claim, switched, inside)
+                lemma = found if found.holds else lemma
+            yield lemma
+
+        # neighbours agree on what is the same everywhere, and so all tiles do; a maximum over the map does anyway
+        next_state = self.after(picture, anything)
+        for signal in self._automaton.everywhere:
+            if signal not in self._automaton.pooled:
+                there = [moved(CENTRE, towards) for towards in DIRECTIONS]
+                alike = [
+                    z3.Implies(picture.inside(at), next_state(at)[signal] == next_state(CENTRE)[signal]) for at in there
+                ]
+                yield self._lemma("everywhere", f"{signal.name} is the same everywhere", z3.And(*alike), inside)
+
+        for signal, (wanted, due) in answers.items():
+            shown = rules[signal].read_by(see)
+            yield self._lemma(
+                "answer", f"{signal.name} shows nothing but the answer", z3.Implies(shown, wanted), inside
+            )
+            claim = f"{signal.name} shows all of it within the bound"
+            yield self._lemma("answer", claim, shown == wanted, inside, due)
+
+        if self._automaton.invariant is not None:
+            held = self._pooled(
+                {s: rule.read_by(see) for s, rule in rules.items()}, {**after, path: rules[path].read_by(see)}
+            )
+            yield from self._invariant_lemmas(held if now else None)
+        for words, given, then in theorem.further(self):
+            yield self._lemma("claim", words, z3.And(*then), inside, *given)
+
+    def slowed(self, original: Automaton, pace: int) -> Iterator[Lemma]:
+        """Yield the lemmas from which it follows that tiles hold after t iterations what they hold after t / pace
+        iterations, rounded down, of another automaton. They say that tiles hold nothing at first, and later what the
+        other's rules give for what they held `pace` iterations before, whatever that was."""
+        z3, picture, inside, signals = self._z3, self.picture, self.picture.inside(), self._automaton.signals
+        before, off = self.state("held"), dict.fromkeys(signals, z3.BoolVal(False))
+        see = reading(picture, cache(lambda at: {s: before(at)[signals[s.name]] for s in original.signals}))
+        begun: State = lambda at: off  # noqa: E731
+        after, shown = before, list[Truth]()
+        for number in range(pace):
+            begun, after = self.after(picture, begun), self.after(picture, after)
+            shown += [begun(CENTRE)[signals[s.name]] for s in original.signals] if number + 1 < pace else []
+        claim = f"no signal of {original.name} is on in the first {pace} iterations"
+        yield self._lemma("signal", claim, z3.Not(z3.Or(*shown)), inside)
+        for signal, rule in original.terms.items():
+            claim = f"{signal.name} is what its rule says of {pace} iterations before"
+            yield self._lemma("signal", claim, after(CENTRE)[signals[signal.name]] == rule.read_by(see), inside)
+        if self._automaton.invariant is not None and original.invariant is not None:
+            claim = f"the invariant is that of {original.name}"
+            yield self._lemma(
+                "invariant", claim, self.invariant(picture, before) == term_of(original.invariant).read_by(see), inside
+            )
+
+    def _answers(self) -> Iterator[tuple[Truth, Truth]]:
+        """Yield of each answer whether the tile is part of it, and whether it is due after the next iteration."""
+        bound = self._automaton.bound
+        for answer in self._theorem.answers:
+            assert bound is not None
+            per_tile = int(bound.per_tile) * self.picture.of_map(N_TILES) if bound.per_tile else 0
+            least = int(bound.constant) + int(bound.per_move) * answer.n_moves(self.picture) + per_tile
+            yield answer.shown(self.picture, CENTRE), self.t + 1 >= least
+
+    def _invariant_lemmas(self, after: Mapping[IntEnum, Truth] | None) -> Iterator[Lemma]:
+        """Yield the lemmas about the invariant: that it holds at first, and after each iteration. If the automaton
+        heals, that has to be so whatever the state was, and whichever maze it is on from then on.
+
+        Args:
+            after: what the tile holds after an iteration on a maze that stays, by what the theorem says; None if that
+                says nothing of signals.
+        """
+        z3, picture, inside, any_state = self._z3, self.picture, self.picture.inside(), self.state("held")
+        off = dict.fromkeys(self._automaton.signals, z3.BoolVal(False))
+        if after is None and self._theorem.further is not Theorem.further:
+            return  # it is the further claims that are about it
+        yield self._lemma("invariant", "the invariant holds at first", self.invariant(picture, lambda at: off), inside)
+        if after is not None and not self._automaton.heals:
+            yield self._lemma("invariant", "the invariant holds", self.invariant(picture, lambda at: after), inside)
+            return
+        before = [z3.Implies(picture.inside(at), self.invariant(picture, any_state, at)) for at in self._places]
+        then = self.invariant(picture, lambda at: self._pooled(self.after(picture, any_state)(at)))
+        yield self._lemma("invariant", "the invariant is kept", then, inside, *before)
+        if self._automaton.heals:
+            other = _SymbolicPicture(z3, self._is_grid, "before ")
+            of_other = [other.kind(CENTRE) >= 0, other.kind(CENTRE) < len(self._automaton.kinds)]
+            held = self.invariant(other, any_state)
+            claim = "the invariant does not depend on the maze"
+            yield self._lemma("invariant", claim, self.invariant(picture, any_state), inside, *of_other, held)
+
+    def _lemma(self, about: About, claim: str, statement: Truth, *given: Truth) -> Lemma:
+        z3, began, of_task = self._z3, time.perf_counter(), self._automaton.problem.kinds
+        supposing = (len(self._axioms), len(self._facts), *(fact.get_id() for fact in given))
+        if supposing not in self._occurs:  # most lemmas suppose the same
+            self._occurs[supposing] = self._solver(*given).check(), given
+        supposed, _ = self._occurs[supposing]
+        asked = {"occurs": self._query(supposed, *given)}
+        if supposed != z3.sat:  # if nobody knows whether it occurs, nothing is proven of it
+            never = supposed == z3.unsat
+            words = "what it supposes never occurs" if never else ""
+            seconds = time.perf_counter() - began
+            return Lemma(claim, about, False if never else None, seconds, counterexample=words, asked=asked)
+        solver = self._solver(*given, z3.Not(statement))
+        found = solver.check()
+        asked["fails"] = self._query(found, *given, z3.Not(statement))
+        if found == z3.sat:  # rather a picture that mazes are like; what is proven does not suppose that
+            seen = [at for name, at in self.picture.made if name == "kind" and at is not None]
+            pairs = product(kinds_once(self._automaton.problem), combinations(seen, 2))
+            once = [~(self.picture.tile(kind, p) & self.picture.tile(kind, q)) for kind, (p, q) in pairs]
+            likely = self._solver(*given, z3.Not(statement), *once)
+            solver = likely if likely.check() == z3.sat else solver
+        kinds, drawn = (
+            _draw(self.picture, solver.model(), of_task, FAR if self._is_grid else 1) if found == z3.sat else ({}, "")
+        )
+        holds = None if found == z3.unknown else found == z3.unsat
+        used = {self._axioms[int(str(each)[1:])][0] for each in solver.unsat_core()} if holds else ()
+        near = {at: kinds[at] for at in self._places if at in kinds}  # of others no axiom says what they may be
+        return Lemma(claim, about, holds, time.perf_counter() - began, tuple(sorted(used)), drawn, near, asked)
+
+    def _solver(self, *facts: Truth) -> Any:
+        solver = self._z3.Solver()
+        solver.set("timeout", int(1000 * PATIENCE))
+        solver.set("unsat_core", True)
+        solver.add(*self._facts, *facts)
+        for number, (_, axiom) in enumerate(self._axioms):
+            solver.assert_and_track(axiom, f"a{number}")
+        return solver
+
+    def _query(self, found: Any, *facts: Truth) -> Callable[[], str]:
+        """Return what writes what the solver was asked and answered in SMT-LIB, with the axioms' names."""
+        axioms, known = tuple(self._axioms), tuple(self._facts)
+
+        def written() -> str:
+            solver = self._z3.Solver()
+            solver.add(*(axiom for _, axiom in axioms), *known, *facts)
+            text = solver.to_smt2().replace("(set-info :status unknown)", f"(set-info :status {found})")
+            text = text.replace("; benchmark generated from python API\n", "(set-logic ALL)\n")
+            head, *asserted = text.split("(assert\n")
+            for number, (name, _) in enumerate(axioms):
+                body, _, rest = asserted[number].rpartition(")")
+                asserted[number] = f" (!{body} :named |{number}: {name}|)){rest}"
+            return "(assert\n".join([head, *asserted])
+
+        return written
+
+
+def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind], far: int) -> tuple[dict[Place, int], str]:
+    """Return the kinds of tile of a counterexample, and all of it as text.
+
+    First come the tiles, `?` for any kind and a space beyond the edge, then the numbers of the map, then the ghosts of
+    the tile in the middle and its neighbours.
+    """
+
+    def value(symbol: Any) -> str:
+        return str(model.eval(symbol, model_completion=True))
+
+    drawn = {at: symbol for (name, at), symbol in picture.made.items() if name == "kind" and at is not None}
+    kinds = {at: int(value(symbol)) for at, symbol in drawn.items() if len(at) <= far}  # some may be anywhere
+    by_offset = {offset: kind for at, kind in kinds.items() for offset in offsets(at)}
+    reach = max(abs(step) for offset in by_offset for step in offset)
+    span = range(-reach, reach + 1)
+    glyphs = {-1: " ", **{number: kind.letter for number, kind in enumerate(of_task)}}
+    rows = ["".join(glyphs.get(by_offset.get((row, col), -2), "?") for col in span) for row in span]
+    numbers = ", ".join(f"{name} {value(symbol)}" for (name, at), symbol in picture.made.items() if at is None)
+    lines = []
+    for tap in NEIGHBOURHOODS[5]:
+        place = moved(CENTRE, tap)
+        ghosts = {name: value(s) for (name, at), s in picture.made.items() if at == place and name != "kind"}
+        told = [name if truth == "True" else f"{name} {truth}" for name, truth in ghosts.items() if truth != "False"]
+        lines.append(f"{tap}: {', '.join(told)}")
+    return kinds, "\n".join([*rows, numbers, *lines])

@@ -1,0 +1,337 @@
+"""`learn_automaton` and `compile_automaton`: from an automaton to a network and its certificate, in one call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import asdict, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from maze_nca_gym.mazes.orders import with_order
+from maze_nca_gym.mazes.tasks import find_task
+from maze_nca_gym.support.keywords import HintOptions, Unpack
+from maze_nca_gym.support.names import printable
+from maze_nca_gym.support.options import (
+    Between,
+    Further,
+    Option,
+    Shown,
+    Stored,
+    checked,
+    current_call,
+    flat,
+    options_of,
+    with_defaults,
+)
+from maze_nca_gym.support.random_streams import rng_for
+
+from ..policies.guarantees import Guarantees, StepBound
+from ..policies.registry import MODEL_OF_RUN
+from ..runs import ProgressBar, RunFolder, alone_in, check_folder, recorded
+from .networks.config import HintConfig
+
+if TYPE_CHECKING:
+    from ..policies.learned import NCA
+    from .automaton import Automaton
+    from .networks.certificate import Certificate
+    from .proving.proof import Proof
+
+
+def options_of_hints(given: Mapping[str, Any]) -> dict[str, Option]:
+    """Return the options of `learn_automaton` by name, with the automaton's values as defaults.
+
+    Args:
+        given: the given options, of which only `automaton` is read.
+
+    Raises:
+        ValueError: an unknown automaton.
+    """
+    usual = HintConfig.of(given.get("automaton", HintConfig.automaton))
+    return with_defaults(
+        {name: each for name, each in options_of(HintConfig).items() if name != "automaton"}, flat(usual)
+    )
+
+
+def folder_of(command: str, automaton: str | Automaton, order: str | None) -> Path:
+    """Return the default folder of a command's run: runs/COMMAND/NAME with the automaton's name."""
+    name = automaton if isinstance(automaton, str) else automaton.name
+    name = name if order is None else with_order(name, order)
+    return Path("runs", command, name.replace(":", "."))
+
+
+@Further(options_of_hints, named_by=("automaton",))
+@checked
+def learn_automaton(
+    automaton: Annotated[str | Automaton, Stored(str), Shown("NAME|MODULE:NAME", positional=True)] = "shortest-path",
+    *,
+    out: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    threads: Annotated[int, Between(1)] = 1,
+    overwrite: bool = False,
+    **options: Unpack[HintOptions],
+) -> tuple[NCA, Certificate]:
+    """Train a network to do what an automaton does, by gradient descent on hints.
+
+    Hints are everything that an automaton holds at every tile at every step. It takes seconds on one core for most
+    automata, a minute for shortest-path-healing, which checks itself and restarts when the maze changes, and one or two
+    for diameter. So there is nothing to resume. At the end, a certificate proves that the weights do the same as the
+    automaton on every maze, in float32, or says that they do not. The folder receives model.safetensors, which is a
+    policy wherever one is asked for, metrics.jsonl, and config.json with the certificate and the verdict.
+
+    With n_mazes it learns from so few mazes, by linear programs, and then asks: what follows from a patch on which the
+    certificate finds the network wrong? The rules answer. One maze and some fifty questions suffice for shortest-path.
+
+    A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`). Where that
+    does not suffice, parts of rules get signals, and each iteration takes several (`helpers.helped`). The certificate
+    names these signals.
+
+    The verdict says whether the automaton is correct. It needs an extra: pip install "maze-nca-gym[proof]".
+
+    >>> model, certificate = learn_automaton("shortest-path-healing", out="runs/healing")
+
+    Args:
+        automaton: automaton to learn: shortest-path, shortest-path-healing, diameter, another registered name,
+            module:NAME of one of your own, or a task whose `solve` is a `fixpoint`. In Python also an `Automaton`.
+        out: folder of the run, by default runs/learn-automaton/ and the automaton's name.
+        threads: number of CPU threads; another number can give other weights in the last digits.
+        overwrite: delete the run in the folder, if there is one, and start a new one.
+        options: options of the configuration (`HintConfig`) that replace those of the automaton.
+
+    Returns:
+        The network and its certificate. Its `guarantees` say what is proven: `verdict`, and `exact` if it is right.
+
+    Raises:
+        ValueError: a bad option, an automaton that no network can follow, or a folder with a run.
+        OSError: a file could not be written.
+    """
+    from ..rollouts.pytorch import learning_on
+    from .networks.asking import ask
+    from .networks.helpers import helped
+    from .networks.learning import learn
+    from .networks.linear import separated
+    from .networks.patches import few_to_watch
+    from .registry import find_automaton
+
+    # what is to be learned, by which options
+    folder = folder_of("learn-automaton", automaton, options.get("order")) if out is None else Path(out)
+    check_folder("--out", folder)
+    config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
+    given, automaton = automaton, find_automaton(automaton, options.get("order"))
+    automaton = helped(automaton)
+    split = separated(automaton)
+    with alone_in(folder):
+        run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
+        # what the run says of its work and of its levels
+        sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
+        each = f"each patch of {automaton.neighbourhood} tiles once"
+        if config.n_mazes is None:
+            n_updates = config.n_updates + config.n_updates_again * config.n_rounds
+            work = f"watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches"
+            levels = f"{', '.join(config.families)} levels at {sizes}: {each}"
+        else:
+            n_updates = 1 + config.n_rounds
+            work = f"watching the automaton, then at most {config.n_questions:,} questions in {n_updates:,} rounds"
+            levels = (
+                f"{config.n_mazes:,} of {', '.join(config.families)} levels in turn at {sizes}: {each}, and questions"
+            )
+        run.begin(
+            {
+                "command": _command(given),
+                "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on {levels}",
+                "device": "cpu",
+                "processes": 1,
+                "threads": threads,
+            }
+        )
+        # learn from all patches, or from few mazes and questions
+        began = time.monotonic()
+        print(f"{printable(str(folder))}: {work}")
+        with learning_on(threads), ProgressBar("update", n_updates) as progress:
+
+            def log(line: Mapping[str, float]) -> None:
+                run.log({**line, "seconds": time.monotonic() - began})
+                progress.show(int(line["update"]))
+                if "round" in line:
+                    print(
+                        f"round {line['round']} of at most {1 + config.n_rounds}: sums reach {line['silent']:.3g} "
+                        f"where a channel must be silent, signals are off by {line['error']:.3g}",
+                        flush=True,
+                    )
+
+            if config.n_mazes is None:
+                model, certificate = learn(config, log, split)
+            else:
+                mazes = few_to_watch(rng_for(config.seed, "mazes"), split, config, config.n_mazes)
+                model, certificate = ask(config, log, split, mazes)
+        _finish(run, automaton, model, certificate)
+    return model, certificate
+
+
+@checked
+def compile_automaton(
+    automaton: Annotated[str | Automaton, Stored(str), Shown("NAME|MODULE:NAME", positional=True)] = "shortest-path",
+    *,
+    order: str | None = None,
+    out: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    export_proof: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    coq: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    coq_proof: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    overwrite: bool = False,
+) -> tuple[NCA, Certificate]:
+    """Write the weights of a network that is proven to do what an automaton does, without training.
+
+    For each signal, a linear program finds the smallest weights whose sum tells apart where its rule switches it on.
+    They are nearly always whole numbers, with which float32 makes no errors. It takes seconds. A certificate proves
+    that the weights do the same as the automaton on every maze.
+
+    A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`). Where that
+    does not suffice, parts of rules get signals, and each iteration takes several (`helpers.helped`). The certificate
+    names these signals.
+
+    The verdict says whether the automaton is correct. It needs an extra: pip install "maze-nca-gym[proof]".
+
+    >>> model, certificate = compile_automaton("shortest-path")
+
+    Args:
+        automaton: automaton to compile: shortest-path, shortest-path-healing, diameter, another registered name,
+            module:NAME of one of your own, or a task whose `solve` is a `fixpoint`. In Python also an `Automaton`.
+        order: order of directions of the automaton, such as DLRU. None means the order that it has, usually ULDR: up,
+            left, down, right.
+        out: folder that receives model.safetensors, and config.json with the certificate, the verdict, and what each
+            signal means if the proof had to find that; by default runs/compile-automaton/ and the automaton's name. In
+            Python, nothing is written by default.
+        export_proof: folder that receives the queries of this proof in SMT-LIB, for other solvers, and where cvc5 is
+            installed its refutation of each, which `check-refutations` checks.
+        coq: folder that receives the network, the automaton and what tiles can hold, printed for Coq, and the theory in
+            which `check-proofs FOLDER` lets Coq's kernel check that the one does what the other does.
+        coq_proof: folder that receives the automaton's theorem in the same way: what its signals are after t iterations
+            on every maze, that its answers are those of the task, and that the network shows them, weights included.
+        overwrite: delete the run in the folder, if there is one.
+
+    Returns:
+        The network and its certificate. Its `guarantees` say what is proven: `verdict`, and `exact` if it is right.
+
+    Raises:
+        ValueError: an automaton that no network can follow; the message names the signal. Or a folder with a run, or a
+            network for Coq whose certificate is not exact, or a theorem that Coq's theory does not cover.
+        OSError: a file could not be written.
+    """
+    from .kernel.theorems import join_network, write_followed, write_proof
+    from .networks.exact import compile_weights
+    from .networks.helpers import helped
+    from .networks.linear import separated
+    from .proving.proof import prove
+    from .registry import find_automaton
+
+    for option, folder in (
+        ("--out", out),
+        ("--export-proof", export_proof),
+        ("--coq", coq),
+        ("--coq-proof", coq_proof),
+    ):
+        if folder is not None:
+            check_folder(option, Path(folder))
+    given, automaton = automaton, find_automaton(automaton, order)
+    name = given if isinstance(given, str) else given.name
+    name = name if order is None else with_order(name, order)
+    if coq_proof is not None:
+        write_proof(Path(coq_proof), prove(automaton))
+    automaton = helped(automaton)
+    split = separated(automaton)
+    model, certificate = compile_weights(split)
+    if coq is not None:
+        write_followed(Path(coq), model, split, certificate)
+    if coq_proof is not None:
+        join_network(Path(coq_proof), automaton, model, split, certificate)
+    run = None
+    with nullcontext() if out is None else alone_in(Path(out)):
+        if out is not None:
+            files, kept = (MODEL_OF_RUN,), {"automaton": name}
+            run = RunFolder.open(Path(out), kept, files, counter=None, resume=False, overwrite=overwrite)
+            data = f"the rules of an automaton of {len(automaton.signals)} booleans a tile; no mazes"
+            run.begin({"command": _command(given), "data": data, "device": "cpu"})
+        _finish(run, automaton, model, certificate, None if export_proof is None else Path(export_proof))
+    return model, certificate
+
+
+def _command(given: str | Automaton) -> str:
+    """Return the command of this call, in which an automaton that is registered has its name."""
+    from .registry import AUTOMATA
+
+    named = given.name if not isinstance(given, str) and AUTOMATA.get(given.name) is given else given
+    return recorded(current_call().changed(("out", "overwrite", "coq", "coq_proof", "export_proof"), automaton=named))
+
+
+def _finish(
+    run: RunFolder | None, automaton: Automaton, model: NCA, certificate: Certificate, export: Path | None = None
+) -> None:
+    """Write into a network's guarantees what is proven of it, and save it."""
+    from ..policies.weights import save_model
+    from .kernel.refutations import write_refutations
+    from .proving.proof import prove
+
+    proof, words = None, "not asked: the network does something else"
+    try:
+        if certificate.holds or export is not None:
+            proof = prove(automaton)
+            words = proof.words
+            if export is not None:
+                proof.export(export)
+                if find_spec("cvc5") is not None:
+                    write_refutations(export)
+    except (ImportError, ValueError) as error:
+        words = f"not {'tried' if isinstance(error, ImportError) else 'proven'}: {error}"
+    model.guarantees = earned(automaton, model, certificate, proof)
+    if run is not None:
+        save_model(model, run.path / MODEL_OF_RUN)
+        said = {} if proof is None else {**proof.theorem.means, **proof.theorem.unsaid}
+        stated, means = model.guarantees, {signal.name: words for signal, words in said.items()}
+        found = {
+            "verdict": stated.verdict,
+            "about": stated.to_json()["about"],
+            "automaton": words,
+            "axioms": [] if proof is None else proof.axioms,
+            "counterexample": "" if proof is None else proof.counterexample,
+        }
+        certified = {**asdict(certificate), "holds": certificate.holds}
+        run.finish(exact=stated.exact, verdict=stated.verdict, certificate=certified, proof=found, signals=means)
+
+
+def earned(automaton: Automaton, model: NCA, certificate: Certificate, proof: Proof | None) -> Guarantees:
+    """Return what a network's certificate and the proof of its automaton, if there is one, state of the network.
+
+    The automaton is known from then on as the one that the network follows.
+    """
+    from ..policies.policy import subject_of
+    from .proving.proof import is_argued
+    from .registry import remember
+
+    of_rules = None if proof is None else proof.verdict
+    proven_invariant = is_argued(automaton) or (proof is not None and proof.invariant)
+    refused = proof is not None and any(lemma.about == "everywhere" for lemma in proof.refused)
+    follows = certificate.holds and not refused and (not certificate.assumed or proven_invariant)
+    verdict = of_rules if of_rules == "refuted" else (of_rules or "followed") if follows else None
+    argued = follows and is_argued(automaton) and verdict != "refuted"
+    exact = automaton.bound is not None and (verdict == "right" or argued)
+    basis = "argued and tested" if argued else "stated" if proof is None else proof.basis
+    also = {
+        task: bound for task, bound in automaton.also.items() if argued or (exact and _is_right(automaton, task, bound))
+    }
+    bound = None if verdict == "refuted" else automaton.bound
+    basis = "" if bound is None else basis
+    also = also if exact else {}
+    remember(automaton if automaton.slows is None else automaton.slows)
+    about = subject_of(model, automaton.digest, *map(find_task, also))
+    return Guarantees(exact, bound, also=also, basis=basis, verdict=verdict, about=about)
+
+
+def _is_right(automaton: Automaton, task: str, bound: StepBound) -> bool:
+    """Return whether an automaton is proven right for another of its tasks."""
+    from .proving.proof import prove
+
+    try:
+        return prove(replace(automaton, task=task, bound=bound, also={}, theorem=None)).verdict == "right"
+    except ValueError:  # it reads kinds of tile that this task does not have
+        return False

@@ -1,0 +1,141 @@
+"""Trials of automata on small mazes: whether one shows an answer of its task within the bound that its author
+states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.scoring import lengths_of
+from maze_nca_gym.mazes.small import mazes_to_try
+from maze_nca_gym.mazes.tasks import Task, solved
+
+from ...policies.guarantees import StepBound
+from ..automaton import Automaton, MapView, Signals
+
+MOST_ITERATIONS = 600
+"""Largest number of iterations for which an automaton is run, over all sizes of mazes, the smallest first."""
+MOST_MAZES = 2_500
+"""Largest number of mazes of one size."""
+LATER = 8
+"""Number of iterations after the bound for which the answer has to stay."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The result of running an automaton on small mazes.
+
+    Attributes:
+        task: the task.
+        n_mazes: the number of mazes, up to the first wrong one.
+        wrong: the first (H, W) maze on which it does not show an answer within its bound; None if there was none.
+        shown: (H, W) or (K, H, W) bool, the automaton's answer on that maze.
+    """
+
+    task: Task
+    n_mazes: int
+    wrong: Tiles | None = None
+    shown: NDArray[np.bool_] | None = None
+
+    @property
+    def words(self) -> str:
+        """The result in words."""
+        what = f"the task {self.task.name}"
+        if not self.n_mazes:
+            return f"no answer of {what} was tried: none is due within {MOST_ITERATIONS:,} iterations"
+        n_right = self.n_mazes - (self.wrong is not None)
+        return f"the answer of {what} on {n_right:,} of {self.n_mazes:,} small mazes"
+
+    @property
+    def drawing(self) -> str:
+        """The wrong maze with the automaton's answer, as text; empty if there is none."""
+        if self.wrong is None or self.shown is None:
+            return ""
+        return self.task.to_text(self.wrong, self.shown)
+
+
+def tried(automaton: Automaton) -> list[Trial]:
+    """Return the results of running an automaton on small and some larger solvable mazes, one for each task for which
+    it states a bound."""
+    bounds = automaton.bound, *automaton.also.values()
+    pairs = zip(automaton.problems, bounds, strict=True)
+    return [_tried(automaton, task, bound) for task, bound in pairs if bound is not None]
+
+
+def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
+    n_mazes, left = 0, MOST_ITERATIONS
+    for tiles in mazes_to_try(task):
+        tiles = tiles[:: -(-len(tiles) // MOST_MAZES)]
+        tiles, targets = solved(task, tiles)
+        if not len(tiles) or left <= 0:
+            continue
+        n_moves = lengths_of(targets) - 1
+        due = np.array([bound(tiles[0].size, max(int(moves), 0)) for moves in n_moves], np.int64)
+        n_iterations, *shown_twice = _run(automaton, tiles, due, left)
+        left -= n_iterations
+        for drawn in shown_twice if left >= 0 else ():
+            shown = drawn.reshape(task.shape_of_answers(*tiles.shape))
+            others = np.flatnonzero((shown != targets).any(axis=tuple(range(1, shown.ndim))))
+            if not len(others):  # they show what solve returns, of which nobody needs to be asked
+                continue
+            try:
+                wrong = others[~task.is_optimal(tiles[others], shown[others])]
+            except Exception as error:  # it is anything that its author wrote
+                what = f"is_optimal of the task {task.name!r} fails on what {automaton.name} shows"
+                raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
+            if len(wrong):
+                i = wrong[0]
+                return Trial(task, n_mazes + int(i) + 1, tiles[i], shown[i])
+        n_mazes += len(tiles) if left >= 0 else 0
+    return Trial(task, n_mazes)
+
+
+def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64], most: int) -> tuple[int, Signals, Signals]:
+    """Run an automaton on (N, H, W) mazes, on 64 of them at once where its rules are bitwise.
+
+    Returns:
+        The number of iterations, more than `most` if that was not enough; and what it shows after (N,) iterations, and
+        some time later, each (N, K, H, W) bool.
+    """
+    answers, bitwise, times = [int(signal) for signal in automaton.answers], automaton.tape.bitwise, set(due.tolist())
+    kinds = {kind: packed(tiles == kind) if bitwise else tiles == kind for kind in automaton.kinds}
+    of_any = next(iter(kinds.values()))
+    shape = (len(of_any), len(automaton.signals), *tiles.shape[1:])
+    view = MapView(kinds, np.zeros(shape, of_any.dtype))
+    at_due = np.zeros((len(tiles), len(answers), *tiles.shape[1:]), np.bool_)
+    before = after = view.signals
+
+    def shown() -> Signals:
+        drawn = view.signals[:, answers]
+        return unpacked(drawn, len(tiles)) if bitwise else drawn
+
+    for t in range(1, int(due.max()) + LATER + 1):
+        if t > most:
+            break
+        view = view.after(automaton.advance(view))
+        if t in times:
+            at_due[due == t] = shown()[due == t]
+        before, after = after, view.signals
+        # at rest, or in a cycle of two states, as automata with a clock end, that show the same
+        same = t > 1 and np.array_equal(before[:, answers], after[:, answers])
+        if same and np.array_equal(automaton.advance(view), before):
+            at_due[due > t] = shown()[due > t]
+            break
+    return t, at_due, shown()
+
+
+def packed(bools: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Return (N, ...) bools as the bits of (N / 64, ...) uint64, rounded up; the last row is repeated to fill the last
+    word."""
+    filled = np.concatenate([bools, np.repeat(bools[-1:], -len(bools) % 64, axis=0)])
+    octets = np.packbits(filled, axis=0).reshape(-1, 8, *bools.shape[1:])
+    return np.ascontiguousarray(np.moveaxis(octets, 1, -1)).view(np.uint64)[..., 0]
+
+
+def unpacked(words: NDArray[np.uint64], n: int) -> NDArray[np.bool_]:
+    """Return the first n of the (n, ...) bools that `packed` has packed."""
+    octets = np.moveaxis(np.ascontiguousarray(words)[..., None].view(np.uint8), -1, 1)
+    return np.unpackbits(octets.reshape(-1, *words.shape[1:]), axis=0, count=n).view(np.bool_)

@@ -1,0 +1,1 @@
+"""The automata that ship. The registry lists them."""

@@ -1,0 +1,96 @@
+"""One automaton for both tasks: the shortest path where a maze has a source and a target, the diameter where not.
+
+It is the automaton of the `diameter`, which treats a source and a target like walls, with two differences:
+
+- **The question.** MOVES, the pooled signal, is also on where a tile is a source or a target. In such a maze it is then
+  on everywhere and for ever. OVER waits until nothing moves, and LAUNCH for OVER, so no wave ever starts.
+- **The path** also begins at a source, and its flood at a target. MOVES begins after the first iteration, and BETTER
+  takes that for a wave that is longer than all before. So it wipes what there is of both, and they begin again.
+
+On a maze without ends all signals are those of `diameter`, at every iteration. On one with ends, FLOOD, NEAR, ENTER and
+PATH are those of `shortest_path` two iterations before, from the second iteration on. That it finds the shortest path
+within its bound is proven by machine, whatever the walker does, and so is that without ends its rules are those of the
+diameter's automaton. Not proven is that there is one walker, which its invariant says; the tests compare all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import IntEnum
+from functools import cache, partial
+
+from maze_nca_gym.mazes.facts import CENTRE, moved
+from maze_nca_gym.mazes.ghosts import canonical_path
+from maze_nca_gym.mazes.levels import Tile
+from maze_nca_gym.mazes.neighbours import DIRECTIONS
+from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
+from maze_nca_gym.mazes.terms import Bits, TileView
+
+from ...policies.guarantees import StepBound
+from ..automaton import Automaton
+from ..theorem import Claim, Steps, Theorem
+from .diameter import CANONICAL, DIAMETER, S, one_walker
+
+
+class _EndsAsWalls:
+    """A view in which a source and a target are walls."""
+
+    def __init__(self, see: TileView) -> None:
+        self._see = see
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
+        return self._see(signal, tap)
+
+    def tile(self, kind: int, tap: str = "C") -> Bits:
+        found = self._see.tile(kind, tap)
+        return found | _is_end(self._see, tap) if kind == Tile.WALL else found
+
+
+def _is_end(see: TileView, tap: str = "C") -> Bits:
+    return see.tile(Tile.SOURCE, tap) | see.tile(Tile.TARGET, tap)
+
+
+def _as_diameter(diameter: Automaton, steps: Steps) -> Iterator[Claim]:
+    """Yield that on a maze without ends the rules are those of the diameter's automaton."""
+    maze, held = steps.picture, steps.state("held")
+    ends = [maze.tile(kind, moved(CENTRE, tap)) for kind in (Tile.SOURCE, Tile.TARGET) for tap in ("C", *DIRECTIONS)]
+    this, other = (steps.after(maze, held, rules)(CENTRE) for rules in (None, diameter.rules))
+    same = [this[signal] == other[signal] for signal in S]
+    yield Claim("without ends it does what the diameter's automaton does", [~end for end in ends], same)
+
+
+@cache
+def _automaton(order: str) -> Automaton:
+    diameter = DIAMETER.ordered(order)
+    path = replace(
+        CANONICAL,
+        start=lambda see, tap: see(S.END, tap) | see.tile(Tile.SOURCE, tap),
+        end=lambda see, tap: see(S.FAR, tap) | see.tile(Tile.TARGET, tap),
+        order=order,
+    )
+    assert diameter.bound is not None
+    paths = canonical_path(order)
+    return replace(
+        diameter,
+        name=with_order("both", order),
+        task=with_order("shortest-path", order),
+        also={diameter.task: diameter.bound},
+        bound=StepBound(constant=4, per_move=2),
+        rules={
+            **{
+                signal: partial(lambda rule, see: rule(_EndsAsWalls(see)), rule)
+                for signal, rule in diameter.rules.items()
+            },
+            **path.rules,
+            S.PATH: lambda see: see(S.FLOOD) & path.on_path(see),
+            S.MOVES: lambda see: diameter.rules[S.MOVES](see) | _is_end(see),
+        },
+        theorem=Theorem(paths.axioms, paths.ghosts, paths.answers, further=partial(_as_diameter, diameter)),
+        invariant=lambda see: path.invariant(see) & one_walker(see),
+        in_order=_automaton,
+    )
+
+
+BOTH = _automaton(USUAL_ORDER)
+"""The automaton of both tasks: one network does both, with the same weights (`policy.for_task`)."""
