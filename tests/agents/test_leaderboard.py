@@ -404,7 +404,7 @@ class TestOrder:
         assert values == [*sorted(stated, reverse=True), *[None] * (len(lines) - len(stated))]
         names = [line.name for line in lines]
         assert names.index("aNCA") < names.index("ours") < names.index("exact")  # 94.18, 90.3, and none
-        assert "In order of *valid and optimal*; solvers without it come last." in notes_of([ours], others)
+        assert "Rows are in order of *valid and optimal*. Solvers without this score come last." in notes_of([ours], others)
         assert main_score([ours], published_beside("maze-unique-30")) == EXACT  # all published ones are of this score
 
     def test_the_scores_of_a_published_solver_are_one_line(self):
@@ -516,7 +516,7 @@ class TestBoard:
         assert table.startswith("maze-unique-30: % of instances\n")
         assert "shortest-path-bfs" in table
         assert long.startswith(table)
-        for note in ("In order of *", "\nFPRM: 7,000,000 weights, ", "\nshortest-path-bfs: 1,485 weights, "):
+        for note in ("in order of *", "\nFPRM: 7,000,000 weights, ", "\nshortest-path-bfs: 1,485 weights, "):
             assert (note in short, note in long) == (False, True)
 
     def test_sets_without_published_results_fold_away_beside_others(self, small):
@@ -639,7 +639,7 @@ class TestCommand:
         text = capsys.readouterr().out
         assert "maze-hard-30-redrawn: % of instances" in text
         assert "TRM (published)" in text
-        assert "In order of valid and optimal" in text.replace("*", "")
+        assert "in order of valid and optimal" in text.replace("*", "")
         assert "UFM: 8,400,000 weights, exact label 89.3 ± 0.5; best moment on the test mazes; " in text
         assert "shortest-path-bfs: 1,485 weights, exact label " in text
         table = [line for line in text.splitlines() if line.startswith(("│", "┃"))]

@@ -34,16 +34,17 @@ from .rows import (
 BOARD, PAGE, SOURCES, PICTURE = "leaderboard.json", "leaderboard.md", "leaderboard-sources.md", "leaderboard"
 _HEAD = f"""# Leaderboard
 
-The percentage of mazes that each solver answers correctly, made by `maze-nca-gym bench`. [Sources]({SOURCES}) says of
-each row how it was trained and measured.
+This page lists the percentage of mazes that each solver answers correctly. `maze-nca-gym bench` made the page and a
+second page with the [sources]({SOURCES}): the training and the measurement behind each row.
 """
 _SUMMARY = """\
 ## The best of each kind
 
-Compare within a row only, because sets and scores differ. A network that learned from *answers* saw solutions alone;
-from *guidance*, also the first move at every tile; from a *rule*, an automaton. Published networks learned from
-answers unless the cell says otherwise. Training mazes differ within a row too, as the sources say. † marks figures on
-other mazes of the same kind; *peak* is the moment of a training at which the test mazes were solved best.
+Compare figures only within a row, because sets and scores differ. The last columns differ in training: networks in
+*answers* learned from solutions alone. Networks in *guidance* also learned from the first move at every tile, and
+networks in *rule* learned from an automaton. Published networks learned from answers unless the cell names something
+else. † marks figures on other mazes of the same kind. *Peak* marks the moment of a training at which the test mazes
+were solved best. Training mazes also differ within a row, and the sources list them.
 """
 _SOURCES = f"""# Leaderboard: sources
 
@@ -52,36 +53,45 @@ How each row of the [leaderboard]({PAGE}) was trained and measured, set by set. 
 _PICTURE = f"""\
 ![Percent solved against weights, a panel for each set and score]({PICTURE}.png)
 
-The picture shows the sets of which results on the same mazes were published; the tables below show all sets. The axis
-is stretched towards 100 %, so that equal steps up halve the failures. Rings are solvers that search.
+The picture contains the sets with published results on the same mazes. The tables below contain all sets. The axis is
+stretched towards 100 %, so that equal steps up halve the failures. Rings are solvers that search.
 """
 _EXPLANATION = f"""
 ## How to read the tables
 
-Figures with a range in brackets were measured here, and the range is their 95 % interval (Wilson's). Other figures are
-published, or means of several seeds; ± is a standard deviation. Names in `code font` are policies of this package.
-Other measured rows are networks or files that the package does not include. † marks published figures on other mazes
-of the same kind. Compare rows that **learn from** the same:
+- A figure with a range in brackets was measured here. The range is the 95 % interval (Wilson's).
+- Other figures are published or are means of several seeds. ± is a standard deviation.
+- A name in `code font` is a policy of this package. Other measured rows are networks or files that the package does not
+  include.
+- † marks published figures on other mazes of the same kind.
 
-{chr(10).join(f"- *{name}*: {how}" for name, how in SUPERVISIONS.items())}
+Compare rows with the same entry in the column **learns from**:
 
-*Search* marks solvers that run several times on a maze, and choose one answer without knowing the solution. *Peak*
-marks results from the moment of a training at which the test mazes were solved best. The scores are:
+| learns from | training |
+|---|---|
+{chr(10).join(f"| *{name}* | {how} |" for name, how in SUPERVISIONS.items())}
 
-- **exact label**: every tile equals the set's one label. Where shortest paths tie, another shortest path counts as
-  wrong, so this score is at most *valid and optimal*. The labels of Maze-Hard are breadth-first paths from the start,
-  with ties in the order down, left, right, up.
-- **canonical**: the one shortest path that this package trains on, in the policy's order of directions.
-- **valid**: one line of free tiles from start to goal. **valid and optimal**: this line is as short as possible.
-- **first move**, **moves followed**, where a maze is solved from every tile: the paths whose first move comes nearer to
-  the goal, and the tiles from which a walk that always takes this first move is a shortest path.
-- **restarted**, **reused**: on edit streams, the mazes that are solved, each by some shortest path, or by an empty
-  path if there is no route. The policy begins from zeros on each maze, or continues from the state of the previous
-  maze; in both cases it runs on each maze for the number of iterations that its source says. **whole**: the streams of
-  which all mazes are solved.
+*Search* is added for solvers that run several times on a maze and choose an answer without knowing the solution. *Peak*
+is added for results from the moment of a training at which the test mazes were solved best.
 
-The mazes of a stream are alike, and so are the tiles of a maze. Intervals are therefore computed for as many
-independent cases as there are streams or mazes, as if each were solved as a whole or not at all.
+| score | counts |
+|---|---|
+| **exact label** | mazes in which every tile equals the set's single label. If shortest paths tie, another shortest \
+path counts as wrong, so this score is at most *valid and optimal*. The labels of Maze-Hard are breadth-first paths \
+from the start, with ties in the order down, left, right, up |
+| **canonical** | mazes with the one shortest path that this package trains on, in the policy's order of directions |
+| **valid** | mazes with one line of free tiles from start to goal |
+| **valid and optimal** | mazes with such a line that is as short as possible |
+| **first move** | if a maze is solved from every tile: the paths with a first move that comes nearer to the goal |
+| **moves followed** | the tiles from which a walk that always takes the first move is a shortest path |
+| **restarted** | on edit streams: the mazes that are solved if the policy begins from zeros on each maze. Any \
+shortest path counts, and an empty path if there is no route |
+| **reused** | the same if the policy continues from the state of the previous maze. In both cases the policy runs \
+on each maze for the number of iterations in the sources |
+| **whole** | the streams in which all mazes are solved |
+
+The mazes of a stream are alike, and so are the tiles of a maze. The intervals therefore treat a stream or a maze as one
+case that is solved completely or not at all.
 """
 
 
@@ -128,10 +138,18 @@ class Board(Results[Measured]):
                 weights = "" if line.entry.weights is None else f"{line.entry.weights:,}"
                 found = ("".join(line.text(score)) for score in scores)
                 cells.append((_shown(line, name), weights, line.entry.learns_from, *found))
-            mazes = f"{benchmark.stands_for}; {benchmark.side} x {benchmark.side} tiles. From: {benchmark.source}."
+            tiles = f"{benchmark.side} x {benchmark.side} tiles"
+            facts = [*benchmark.stands_for.split("; "), tiles, *f"from {benchmark.source}".split("; ")]
             table = Table(("solver", "weights", "learns from", *scores), cells, ("weights", *scores))
             page = compared if others else alone
-            page += [f"## {name}", "", mazes[0].upper() + mazes[1:], "", notes_of(rows, others), ""]
+            page += [
+                f"## {name}",
+                "",
+                *(f"- {fact[0].upper()}{fact[1:]}" for fact in facts),
+                "",
+                notes_of(rows, others),
+                "",
+            ]
             page += [table.markdown(), ""]
         if compared and alone:
             alone = ['<details markdown="1">', "<summary>Sets without published results</summary>", "", *alone]

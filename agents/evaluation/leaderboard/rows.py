@@ -30,8 +30,8 @@ SUPERVISIONS = {
     "guidance": "solutions, and the first move at every tile",
     "rule": "an automaton, its rules or its steps",
     "rewards": "rewards alone, by reinforcement learning",
-    "by hand": "nothing; the weights are written by hand",
-    UNSTATED: "what is not known here",
+    "by hand": "no training: the weights are written by hand",
+    UNSTATED: "unknown here",
 }
 """Supervision, which says how weights were made -> its explanation."""
 SEED = " #"
@@ -295,12 +295,14 @@ def notes_of(rows: Sequence[Measured], others: Sequence[Published]) -> str:
     """Return the note below a set's table: its order, the number of instances if rows differ in it and, where some
     mazes have no route, the best score of a solver that always draws something."""
     benchmark, ns = BENCHMARK_SETS[rows[0].set], sorted({row.n for row in rows})
-    found = f"In order of *{main_score(rows, others)}*; solvers without it come last."
+    found = f"Rows are in order of *{main_score(rows, others)}*. Solvers without this score come last."
     if len(ns) > 1:
-        found += f" Rows are of the first {ns[0]:,} to {ns[-1]:,} instances: compare those of as many."
+        found += f" Rows are of the first {ns[0]:,} to {ns[-1]:,} instances. Compare rows with the same number."
     if benchmark.may_be_empty:
         routes = shortest_path(benchmark.levels(ns[-1]).tiles).any(axis=(1, 2)).reshape(ns[-1], -1)
         mazes, streams = (f"{100 * of.mean():.1f} %" for of in (routes, routes.all(axis=1)))
-        found += f" In the first {ns[-1]:,} streams, {mazes} of the mazes have a route, and {streams} of the streams "
-        found += "throughout: the most that a solver can have that always draws something."
+        found += (
+            f" In the first {ns[-1]:,} streams, {mazes} of the mazes have a route, and {streams} of the streams have "
+        )
+        found += "a route throughout. A solver that always draws something cannot score more."
     return found
