@@ -25,7 +25,7 @@ import nbformat
 from links import Target, moved
 
 FOLDER = Path(__file__).parents[1]
-ORDER = ("first_steps", "train_your_own", "evolve_levels", "write_a_task", "your_own_world")
+ORDER = ("first_steps", "train_your_own", "train_an_agent", "evolve_levels", "write_a_task", "your_own_world")
 """Names of the tutorials as they follow one another."""
 EXERCISES = ("flood_by_hand", "train_and_break", "prove_a_rule")
 """Names of the exercises as they follow one another."""

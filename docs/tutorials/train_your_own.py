@@ -56,4 +56,4 @@ animate(policy, generate(np.random.default_rng(3), n=1, size=6), n_iterations=16
 
 # %% [markdown]
 # Every command takes the file `runs/tiny/model.safetensors` in place of a policy's name: `maze-nca-gym play
-# runs/tiny/model.safetensors`. Next: [levels that evolve](evolve_levels.py) against a policy.
+# runs/tiny/model.safetensors`. Next: [an agent that learns from rewards](train_an_agent.py).
