@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from functools import cache
 from inspect import isfunction
 from typing import Any
 
@@ -22,6 +23,8 @@ from .program import Program
 
 AS_DEFINED = dict[type, Mapping[str, Any]]()
 """Class of policies -> its attributes when it was defined."""
+_UNCHANGED = dict[type, Mapping[str, Any]]()
+"""Class of policies -> its attributes when they were last compared and none was replaced: comparing them is faster."""
 _OWN = dict[type, type | None]()
 """What `own_class` has found."""
 HARMLESS = {"arguments", "compile", "default_steps", "draw_as_published", "engine_hints", "extra_repr"}
@@ -29,7 +32,8 @@ HARMLESS |= {"guarantees", "highlight", "make_env", "n_weights"}
 """Attributes that subclasses may define anew without changing an iteration, or when it ends."""
 CALLED = ("__call__", "__getattr__", "__getattribute__")
 """Names with two underscores at each end that do change one."""
-HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+HOOKS = {f"_{kind}_hooks": f"_global_{kind}_hooks" for kind in ("forward", "forward_pre", "backward", "backward_pre")}
+"""Attribute of a module with its hooks -> the one of PyTorch with the hooks of all modules."""
 SINGLE = 4
 """Bytes of a float32; a proof covers no shorter number."""
 
@@ -52,30 +56,43 @@ def own_class(kind: type) -> type | None:
 def changes(policy: nn.Module, since: type) -> list[str]:
     """Return the names of what differs from a class as it was defined: methods that derived classes define anew, that
     were replaced in a class or in the object, and hooks."""
-    kind = type(policy)
-    found = dict.fromkeys(_of_classes(kind.__mro__, kind.__mro__.index(since)))
-    for name, value in vars(policy).items():
-        replaced = isfunction(getattr(kind, name, None)) and name not in HARMLESS
-        if replaced and not is_compiled(policy, name, value):
-            found[name] = None
+    kind, own = type(policy), vars(policy)
+    changed = dict.fromkeys(_of_classes(kind.__mro__, kind.__mro__.index(since)))
+    for name in own.keys() & _methods(kind):
+        if not is_compiled(policy, name, own[name]):
+            changed[name] = None
     everywhere = vars(torch.nn.modules.module)
-    if any(getattr(policy, each, None) or everywhere.get(f"_global{each}") for each in HOOKS):
-        found["hooks"] = None
-    return [*found]
+    if any(own.get(hooks) or everywhere.get(shared) for hooks, shared in HOOKS.items()):
+        changed["hooks"] = None
+    return [*changed]
+
+
+@cache
+def _methods(kind: type) -> frozenset[str]:
+    """Return the names of a class's methods that an object may not replace without changing an iteration.
+
+    They are kept, as every iteration asks for them. A class that changes later is named by `_of_classes`.
+    """
+    return frozenset(name for name in dir(kind) if isfunction(getattr(kind, name, None))) - HARMLESS
 
 
 def _of_classes(order: tuple[type, ...], place: int) -> Iterator[str]:
     """Yield the names that the classes before a place define anew, and those that were replaced in any class."""
     for number, each in enumerate(order):
-        now, before = vars(each), AS_DEFINED.get(each, vars(each))
-        if number >= place and now == before:
+        now, derived = vars(each), number < place
+        before = AS_DEFINED.get(each)
+        if not derived and (before is None or now == _UNCHANGED.get(each)):
             continue
-        for name in {**before, **now}:
+        names = []
+        for name in {**(before or {}), **now}:
+            replaced = before is not None and now.get(name) is not before.get(name)
             inherited = any(name in vars(base) for base in order[number + 1 :])
-            replaced = now.get(name) is not before.get(name)
             plain = name in HARMLESS or (name[:2] == name[-2:] == "__" and name not in CALLED)
-            if not plain and (inherited if number < place else replaced and (inherited or name in before)):
-                yield name
+            if not plain and (inherited if derived else replaced and (inherited or name in before)):
+                names.append(name)
+        if not (derived or names):
+            _UNCHANGED[each] = dict(now)
+        yield from names
 
 
 def is_compiled(policy: nn.Module, name: str, value: Any) -> bool:
