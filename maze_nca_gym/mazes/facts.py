@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from operator import or_
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,10 @@ Number: TypeAlias = Any
 """An integer: a solver's, or one for each tile of some maps, (N, H, W) int64. `+`, `-`, `<` and `==` combine them."""
 Look: TypeAlias = Callable[[NDArray[Any], Place, int], NDArray[Any]]
 """(..., H, W) values, a place and what is beyond the map -> the values at that place as seen from each tile."""
+World: TypeAlias = Literal["grids", "bipartite graphs", "graphs"]
+"""A kind of worlds, each contained in the next: mazes; graphs of four doors in which each move leads from one of two
+halves to the other; and all graphs of four doors."""
+WORLDS: tuple[World, ...] = get_args(World)
 MARGIN = 3
 """Width of the frame beyond the edge in which axioms are tried: a proof supposes them of tiles there too."""
 REACH = 2
@@ -70,13 +74,45 @@ class Answer(NamedTuple):
     n_moves: Callable[[Picture], Number]
 
 
+class Axiom(NamedTuple):
+    """The name of a fact that a proof may suppose, with where it is true and who says so.
+
+    Attributes:
+        name: the fact in words.
+        holds_on: the largest kind of worlds on which it is true.
+        stated: whether an automaton's author states it, so that nothing proves it.
+    """
+
+    name: str
+    holds_on: World = "graphs"
+    stated: bool = False
+
+    def is_supposed_on(self, world: World) -> bool:
+        """Return whether a proof about a kind of worlds may suppose it; nothing tries an author's axioms on graphs."""
+        return WORLDS.index(world) <= WORLDS.index("grids" if self.stated else self.holds_on)
+
+    def __str__(self) -> str:
+        on = {"grids": "on a grid, ", "bipartite graphs": "in bipartite worlds, ", "graphs": ""}[self.holds_on]
+        return f"{'stated: ' if self.stated else ''}{on}{self.name}"
+
+
+Axioms: TypeAlias = Mapping[Any, Truth]
+"""Facts, each by its `Axiom`, or by its name alone where it is true on all graphs."""
+
+
+def axiom_of(named: str | Axiom) -> Axiom:
+    """Return the axiom that a key of `Axioms` is."""
+    return named if isinstance(named, Axiom) else Axiom(named)
+
+
 @dataclass(frozen=True, repr=False)
 class Ghosts:
     """Facts about mazes that no tile stores.
 
     Attributes:
-        axioms: (picture, at, t) -> facts about the ghosts of a tile and those around it, by name, after any number t of
-            iterations. They follow from what the ghosts mean, on every maze.
+        axioms: (picture, at, t) -> facts about the ghosts of a tile and those around it, after any number t of
+            iterations, by name, or by `Axiom` where they are not true on all graphs. They follow from what the ghosts
+            mean.
         ghosts: (N, H, W) tiles -> the ghosts by name: (N, H, W) bools or integers, or (N, 1, 1) integers of whole maps.
             One that changes has an axis of iterations in front.
         answers: the answers of a task in terms of the ghosts; empty if the ghosts do not describe an answer.
@@ -88,7 +124,7 @@ class Ghosts:
             it is on next, by what is on now.
     """
 
-    axioms: Callable[[Picture, Place, Number], Mapping[str, Truth]]
+    axioms: Callable[[Picture, Place, Number], Axioms]
     ghosts: Callable[[Tiles], Mapping[str, Any]]
     answers: tuple[Answer, ...] = ()
     relations: Mapping[str, tuple[str | Fact, Fact | int]] = field(default_factory=dict)
@@ -361,8 +397,8 @@ def broken_axioms(ghosts: Ghosts, tiles: Tiles, n_steps: int = 1) -> dict[str, i
     picture = MazePicture(tiles, ghosts.ghosts(tiles), MARGIN)
     t, found = np.arange(n_steps)[:, None, None, None], {}
     shape = (n_steps, *tiles.shape[:-2], *(side + 2 * MARGIN for side in tiles.shape[-2:]))
-    for name, holds in ghosts.axioms(picture, CENTRE, t).items():
+    for axiom, holds in ghosts.axioms(picture, CENTRE, t).items():
         held = np.broadcast_to(np.asarray(holds, np.bool_), shape)
         if not held.all():
-            found[name] = int(np.argmin(held.all(axis=(0, 2, 3))))
+            found[axiom_of(axiom).name] = int(np.argmin(held.all(axis=(0, 2, 3))))
     return found

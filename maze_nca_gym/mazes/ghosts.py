@@ -32,6 +32,8 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.facts import (
     CENTRE,
     Answer,
+    Axiom,
+    Axioms,
     Fact,
     Ghosts,
     Look,
@@ -41,6 +43,7 @@ from maze_nca_gym.mazes.facts import (
     Place,
     Truth,
     at_least,
+    axiom_of,
     implies,
     moved,
     shifted,
@@ -59,9 +62,6 @@ ENTERS = {towards: f"enters_{towards}" for towards in DIRECTIONS}
 LEADS = {towards: f"leads_{towards}" for towards in DIRECTIONS}
 GOES = {towards: f"goes_{towards}" for towards in DIRECTIONS}
 N_TILES, SPREAD = "n_tiles", "spread"
-GRID, BIPARTITE = "on a grid, ", "in bipartite worlds, "
-"""Prefixes of the names of axioms that are true only of grids, not of all graphs of four doors; or only of worlds in
-which each move leads from one of two halves to the other, as in grids."""
 RESERVED = ("kind", "t", N_TILES, SPREAD)
 """Names that no relation may have: those of numbers that every proof has."""
 N_ITERATIONS = 100
@@ -90,7 +90,7 @@ def supposed_single(ghosts: Ghosts) -> frozenset[int]:
 
 
 def _known(
-    axioms: Callable[[Picture, Place, Number], Mapping[str, Truth]],
+    axioms: Callable[[Picture, Place, Number], Axioms],
     ghosts: Callable[[Tiles], Mapping[str, Any]],
     answers: tuple[Answer, ...] = (),
     relations: Mapping[str, tuple[str | Fact, Fact | int]] | None = None,
@@ -130,12 +130,13 @@ def flooded(picture: Picture, at: Place, t: Number) -> Truth:
 def both_of(*parts: Ghosts) -> Ghosts:
     """Return several `Ghosts`, all of whose names differ, joined into one, with all their answers."""
 
-    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
-        return {
-            f"{name}{f' ({i})' if i else ''}": fact
-            for i, part in enumerate(parts)
-            for name, fact in part.axioms(picture, at, t).items()
-        }
+    def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
+        found = dict[Axiom, Truth]()
+        for i, part in enumerate(parts):
+            for named, fact in part.axioms(picture, at, t).items():
+                axiom = axiom_of(named)
+                found[axiom._replace(name=f"{axiom.name} ({i})") if i else axiom] = fact
+        return found
 
     joined = Ghosts(
         axioms,
@@ -263,15 +264,15 @@ def distance(
 
     heaviest, reached_name, distance_name = max([1, *given.values()]), _named(REACHED, name), _named(DISTANCE, name)
 
-    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
+    def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
         around = [moved(at, tap) for tap in taps]
         most = heaviest * (picture.of_map(N_TILES) - 1)
-        differ = (
+        differ: Axioms = (
             {}
             if several or given or not {*taps} <= {*DIRECTIONS}
             else {
                 # a move changes the parity of every distance, so none of them stays the same
-                f"{BIPARTITE}distances of neighbours differ, {tap}": implies(
+                Axiom(f"distances of neighbours differ, {tap}", "bipartite graphs"): implies(
                     picture.true(reached_name, at) & picture.true(reached_name, there),
                     picture.number(distance_name, there) != picture.number(distance_name, at),
                 )
@@ -320,7 +321,7 @@ def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact 
     flood, spread_name = distance(starts, taps, free=free, name=name), _named(SPREAD, name)
     reached_name, distance_name = _named(REACHED, name), _named(DISTANCE, name)
 
-    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
+    def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
         spread = picture.of_map(spread_name)
         return {
             **flood.axioms(picture, at, t),
@@ -683,13 +684,13 @@ def canonical_path(
         earlier = (leads(picture, at, rival) for rival in order[: order.index(towards)])
         return reduce(lambda kept, rival: kept & ~rival, earlier, leads(picture, at, towards))
 
-    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
+    def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
         reached, far = picture.true(reached_name, at), picture.number(distance_name, at)
         on_path, length = picture.true(path_name, at), picture.of_map(length_name)
         begins = picture.tile(start, at) & reached
         entered = reduce(or_, (picture.true(ghost, at) for ghost in enters.values()))
         # facts of one tile
-        found = {
+        found: dict[Any, Truth] = {
             **flood.axioms(picture, at, t),
             "the path begins at the source, and enters all its other tiles": on_path == (begins | entered),
             "the source is at the distance of the path's length": implies(begins, far == length),
@@ -849,18 +850,18 @@ def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Ghosts:
     return _known(axioms, ghosts, relations={TAKEN: (ROUND, taken), KEPT: ("", stays)})
 
 
-def place_axioms(picture: Picture, at: Place) -> dict[str, Truth]:
+def place_axioms(picture: Picture, at: Place) -> Axioms:
     """Return the axioms of PLACE, a number for each tile, and of STRIDE, its increase from one row to the next, by
     name.
 
     STRIDE is odd, so of two neighbours one has an even place.
     """
     place, stride = picture.number(PLACE, at), picture.of_map(STRIDE)
-    found = {"rows have more than two places, and an odd number": (stride > 2) & (stride % 2 == 1)}
+    found = {Axiom("rows have more than two places, and an odd number"): (stride > 2) & (stride % 2 == 1)}
     for towards in DIRECTIONS:
         there, ((down, right),) = moved(at, towards), offsets(towards)
         step = down * stride + right
-        found[f"{GRID}places of neighbours, {towards}"] = implies(
+        found[Axiom(f"places of neighbours, {towards}", "grids")] = implies(
             picture.inside(at) & picture.inside(there), picture.number(PLACE, there) == place + step
         )
     return found

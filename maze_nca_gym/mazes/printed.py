@@ -118,7 +118,7 @@ def printed_ghosts(ghosts: Ghosts) -> list[Any]:
     }
     follow = defined and has_known_axioms(ghosts)
     axioms = {} if follow else ghosts.axioms(Symbols(), CENTRE, Printed("t"))
-    return [answers, defined, {name: getattr(fact, "text", str(fact)) for name, fact in axioms.items()}]
+    return [answers, defined, {str(axiom): getattr(fact, "text", str(fact)) for axiom, fact in axioms.items()}]
 
 
 def printed_function(function: Any) -> Any:

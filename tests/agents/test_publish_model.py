@@ -29,7 +29,7 @@ TRAINED = [
 def test_cards_name_axioms_of_the_library():
     ghosts, tiles = canonical_path(), parse("S.\n.T")[None]
     picture = MazePicture(tiles, ghosts.ghosts(tiles))
-    names = {name for at in "CULDR" for name in ghosts.axioms(picture, at, np.int64(0))}
+    names = {str(axiom) for at in "CULDR" for axiom in ghosts.axioms(picture, at, np.int64(0))}
     for name in ("nca-shortest-path-hinted", "nca-shortest-path-healing-hinted"):
         assert {*publish.read_card(name)["proof"]["axioms"]} <= names
 

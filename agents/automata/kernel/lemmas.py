@@ -18,8 +18,8 @@ from itertools import product
 from operator import or_
 from typing import Any, NamedTuple, cast
 
-from maze_nca_gym.mazes.facts import CENTRE, Fact, Picture, Place, moved
-from maze_nca_gym.mazes.ghosts import BIPARTITE, N_TILES, SPREAD, anywhere
+from maze_nca_gym.mazes.facts import CENTRE, Fact, Picture, Place, axiom_of, moved
+from maze_nca_gym.mazes.ghosts import N_TILES, SPREAD, anywhere
 from maze_nca_gym.mazes.neighbours import Offset, offsets
 from maze_nca_gym.mazes.small import kinds_once
 from maze_nca_gym.mazes.terms import Term, TileKind
@@ -520,11 +520,11 @@ class Guide:
         for names, facts in zip(
             zip(*at_places, strict=True), zip(*(at.values() for at in at_places), strict=True), strict=True
         ):
-            stated = [z3.And(fact) for fact in facts]
-            if names[0].startswith(BIPARTITE) and not self.used.isdisjoint(names):
-                self.later[names[0]] = stated
-            elif not self.used.isdisjoint(names):
-                self.learn_axiom(names[0], stated, definitions)
+            axioms, stated = [*map(axiom_of, names)], [z3.And(fact) for fact in facts]
+            if axioms[0].holds_on == "bipartite graphs" and not self.used.isdisjoint(axioms):
+                self.later[str(axioms[0])] = stated
+            elif not self.used.isdisjoint(axioms):
+                self.learn_axiom(str(axioms[0]), stated, definitions)
         # each signal, and each answer, from the axioms
         proofs, witnesses = list[str](), list[str]()
         for signal, value in said.items():

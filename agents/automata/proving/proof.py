@@ -9,7 +9,7 @@ author are tried on small mazes, and a proof that uses them says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
@@ -23,13 +23,17 @@ import numpy as np
 
 from maze_nca_gym.mazes.facts import (
     CENTRE,
+    Axiom,
+    Axioms,
     Ghosts,
     MazePicture,
     Number,
     Picture,
     Place,
     Truth,
+    World,
     answer_read_once,
+    axiom_of,
     broken_axioms,
     read_once,
 )
@@ -47,7 +51,7 @@ from ..registry import AUTOMATA, find_automaton
 from ..search.guessing import atoms_of, ghosts_for, guess, mazes_with, run_of
 from ..search.trial import Trial, tried
 from ..theorem import Theorem
-from .prover import PATIENCE, SAID, STATED, Lemma, Prover
+from .prover import PATIENCE, SAID, Lemma, Prover
 
 ROUNDS = 12
 """Largest number of guesses."""
@@ -84,7 +88,7 @@ class Proof:
         lemmas: the lemmas with their results, in the order in which they were tried.
         trials: the results of running it on small mazes, one for each task for which it states a bound.
         specified: whether the answers of the theorem are those of the task's specification.
-        on: the worlds for which it is proven, one of `prover.WORLDS`.
+        on: the worlds for which it is proven, one of `facts.WORLDS`.
         worth: a note on the ghosts that describe signals, if they say little; or why nothing was tried: it never comes
             to rest although its author states that it `settles`.
         suffices: a bound with which the automaton is proven right, where its own bound is too small or missing.
@@ -96,7 +100,7 @@ class Proof:
     lemmas: tuple[Lemma, ...]
     trials: tuple[Trial, ...] = ()
     specified: bool = False
-    on: str = "grids"
+    on: World = "grids"
     worth: str = ""
     suffices: StepBound | None = None
     asked: str = ""
@@ -139,13 +143,13 @@ class Proof:
 
     @property
     def axioms(self) -> tuple[str, ...]:
-        """The names of the axioms that the lemmas use."""
-        return tuple(sorted({name for lemma in self.lemmas for name in lemma.axioms}))
+        """The axioms that the lemmas use, in words."""
+        return tuple(sorted({str(axiom) for lemma in self.lemmas for axiom in lemma.axioms}))
 
     @property
     def stated(self) -> tuple[str, ...]:
         """The names of axioms that the automaton's author states and nothing proves."""
-        return tuple(name.removeprefix(STATED) for name in self.axioms if name.startswith(STATED))
+        return tuple(sorted({axiom.name for lemma in self.lemmas for axiom in lemma.axioms if axiom.stated}))
 
     @property
     def refused(self) -> tuple[Lemma, ...]:
@@ -250,7 +254,7 @@ class Proof:
         write_all(contents)
 
 
-def prove(automaton: Automaton | str, *, on: str = "grids") -> Proof:
+def prove(automaton: Automaton | str, *, on: World = "grids") -> Proof:
     """Prove what can be proven of an automaton: that it is right, or else what its signals are.
 
     If it states a bound, it is first run on small mazes, and a wrong answer refutes it. To be right, it must be proven
@@ -289,7 +293,7 @@ def prove(automaton: Automaton | str, *, on: str = "grids") -> Proof:
     return replace(proof, asked=automaton.problem.digest)
 
 
-def _proof_of(automaton: Automaton, on: str) -> Proof:
+def _proof_of(automaton: Automaton, on: World) -> Proof:
     """Return the proof of an automaton that does not slow another, see `prove`."""
     task, trials = automaton.problem, tuple(tried(automaton))
     if any(trial.wrong is not None for trial in trials):
@@ -317,7 +321,7 @@ def _proof_of(automaton: Automaton, on: str) -> Proof:
     return max(attempts, key=lambda proof: sum(bool(lemma.holds) for lemma in proof.lemmas) / (len(proof.lemmas) or 1))
 
 
-def _slowed(automaton: Automaton, other: Automaton, on: str) -> Proof:
+def _slowed(automaton: Automaton, other: Automaton, on: World) -> Proof:
     """Return the proof of an automaton that does the same as another, more slowly: that of the other, and that it does.
     Its bound is that of the other times its pace."""
     less, theorem = Fraction(1, automaton.pace), other.theorem if automaton.task == other.task else None
@@ -370,9 +374,11 @@ def _as_theorem(ghosts: Ghosts) -> Theorem:
     return theorem if has_known_axioms(ghosts) else replace(theorem, axioms=_labelled(ghosts))
 
 
-def _labelled(ghosts: Ghosts) -> Any:
-    axioms = read_once(ghosts.axioms, "`axioms` of ghosts")
-    return lambda picture, at, t: {f"{STATED}{name}": fact for name, fact in axioms(picture, at, t).items()}
+def _labelled(ghosts: Ghosts) -> Callable[[Picture, Place, Number], Mapping[Axiom, Truth]]:
+    def stated(picture: Picture, at: Place, t: Number) -> dict[Axiom, Truth]:
+        return {axiom_of(named)._replace(stated=True): fact for named, fact in ghosts.axioms(picture, at, t).items()}
+
+    return read_once(stated, "`axioms` of ghosts")
 
 
 def _joined(specification: Ghosts, named: Ghosts) -> Theorem:
@@ -382,7 +388,7 @@ def _joined(specification: Ghosts, named: Ghosts) -> Theorem:
     """
     theorem, other = _as_theorem(specification), _labelled(named)
 
-    def axioms(picture: Picture, at: Place, t: Number) -> Mapping[str, Truth]:
+    def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
         return {**theorem.axioms(picture, at, t), **other(picture, at, t)}
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
@@ -407,7 +413,7 @@ def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
     maze = mazes_to_try(task)[0][:1]
     changes = any(np.ndim(value) == 4 for value in theorem.ghosts(maze).values())
     picture = MazePicture(maze, theorem.ghosts(maze))
-    known = not any(name.startswith(STATED) for name in theorem.axioms(picture, CENTRE, np.int64(0)))
+    known = not any(axiom_of(named).stated for named in theorem.axioms(picture, CENTRE, np.int64(0)))
     for tiles in _about(theorem, mazes_to_try(task)):
         # of the library's axioms the tests try more
         tiles = tiles[:: 1 + len(tiles) // MOST_OF_LIBRARY] if changes or known else tiles
@@ -415,12 +421,10 @@ def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
         if broken:
             name, number = min(broken.items())
             where = task.in_a_line(tiles[number])
-            raise ValueError(
-                f"the axiom {name.removeprefix(STATED)!r} is not true of the maze {where}, or beyond its edge"
-            )
+            raise ValueError(f"the axiom {name!r} is not true of the maze {where}, or beyond its edge")
 
 
-def _written(automaton: Automaton, theorem: Theorem, on: str) -> tuple[tuple[Lemma, ...], Theorem]:
+def _written(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[Lemma, ...], Theorem]:
     """Return the lemmas of a theorem that says what signals are. If all hold, but it is not true of small mazes, then
     axioms of its author are not: a lemma that is false says so."""
     lemmas, task = tuple(Prover(automaton, theorem, on).lemmas()), automaton.problem
@@ -447,7 +451,7 @@ def _about(theorem: Theorem, mazes: Iterable[Tiles]) -> Iterator[Tiles]:
             yield about
 
 
-def _guessed(automaton: Automaton, theorem: Theorem, on: str) -> tuple[tuple[Lemma, ...], Theorem]:
+def _guessed(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[Lemma, ...], Theorem]:
     """Return the lemmas of a theorem, with its signals guessed: none if nothing can be said of an answer.
 
     The first counterexample that some maze is like becomes a further run, from which they are guessed again.

@@ -18,8 +18,20 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Place, Truth, implies, moved
-from maze_nca_gym.mazes.ghosts import BIPARTITE, GRID, N_TILES, has_known_axioms, witnesses_of
+from maze_nca_gym.mazes.facts import (
+    CENTRE,
+    WORLDS,
+    Axiom,
+    Number,
+    Picture,
+    Place,
+    Truth,
+    World,
+    axiom_of,
+    implies,
+    moved,
+)
+from maze_nca_gym.mazes.ghosts import N_TILES, has_known_axioms, witnesses_of
 from maze_nca_gym.mazes.levels import Kind
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
 from maze_nca_gym.mazes.small import kinds_once
@@ -37,15 +49,6 @@ ANY_PLACE: Place = "U" * 9
 """A place of a graph so far away that no axiom says how it is related to the tile in the middle."""
 FAR = 5
 """Largest offset of a tile that a counterexample shows."""
-STATED = "stated: "
-"""How the name of an axiom begins that is its author's, not the library's."""
-WORLDS: dict[str, tuple[str, ...]] = {
-    "grids": (),
-    "bipartite graphs": (GRID, STATED),
-    "graphs": (GRID, STATED, BIPARTITE),
-}
-"""Worlds for which a proof may be: mazes, or graphs of four doors; each with the prefixes of the axioms that it does
-not suppose. Whether an author's axioms hold on graphs is unknown."""
 SAID = "is what the theorem says"
 """How the claim about a signal ends."""
 About: TypeAlias = Literal["axioms", "signal", "everywhere", "answer", "invariant", "claim"]
@@ -62,7 +65,7 @@ class Lemma:
         about: its subject: a signal, the answer, the invariant, or a further claim.
         holds: whether it was proven; None if the solver gave up.
         seconds: the solver's time.
-        axioms: names of the axioms that its proof uses; empty if it was not proven.
+        axioms: the axioms that its proof uses; empty if it was not proven.
         counterexample: a picture on which it is false, as text; empty if none was found.
         kinds: the kinds of tile of this picture, by their offset; -1 beyond the edge.
         asked: the functions that write the `queries`, by name.
@@ -72,7 +75,7 @@ class Lemma:
     about: About
     holds: bool | None
     seconds: float
-    axioms: tuple[str, ...] = ()
+    axioms: tuple[Axiom, ...] = ()
     counterexample: str = ""
     kinds: Mapping[Place, int] = field(default_factory=dict, repr=False)
     asked: Mapping[str, Callable[[], str]] = field(default_factory=dict, repr=False)
@@ -145,14 +148,14 @@ class Prover:
     are walks then, two of which may lead to the same tile, through a loop or two doors: no axiom says that they do not.
 
     Raises:
-        ValueError: worlds that are not in `WORLDS`; or on graphs, an automaton that reads tiles at corners, or with
-            signals that are the same everywhere because neighbours agree: a graph need not be connected.
+        ValueError: worlds that are not in `facts.WORLDS`; or on graphs, an automaton that reads tiles at corners, or
+            with signals that are the same everywhere because neighbours agree: a graph need not be connected.
         ImportError: z3 is not installed, or another one is loaded in this process.
     """
 
-    def __init__(self, automaton: Automaton, theorem: Theorem, on: str = "grids") -> None:
+    def __init__(self, automaton: Automaton, theorem: Theorem, on: World = "grids") -> None:
         check(on in WORLDS, unknown_name("kind of worlds", on, WORLDS))
-        self._left_out, self._is_grid = WORLDS[on], on == "grids"
+        self._world, self._is_grid = on, on == "grids"
         agreed = [signal.name for signal in automaton.everywhere if signal not in automaton.pooled]
         for wrong, what in (
             (automaton.neighbourhood != 5, "it reads tiles at corners, which graphs do not have"),
@@ -165,7 +168,7 @@ class Prover:
         self.picture = _SymbolicPicture(self._z3, self._is_grid)
         self.t = self.picture.of_map("t")
         self._facts = [self.t >= 0]  # what numbers are, which no axiom needs to say
-        self._axioms: list[tuple[str, Truth]] = []
+        self._axioms: list[tuple[Axiom, Truth]] = []
         self._occurs: dict[tuple[int, ...], tuple[Any, tuple[Truth, ...]]] = {}  # the facts are kept, as ids are reused
         self._suppose(self.picture)
 
@@ -174,16 +177,16 @@ class Prover:
         said = set[int]()
         for at in self._places:
             picture.kind(at)  # is made, even if no axiom reads it
-            for name, fact in self._theorem.axioms(picture, at, self.t).items():
-                fact = self._z3.And(fact)  # of a plain bool too
-                if not name.startswith(self._left_out) and not (name.startswith(STATED) and fact.get_id() in said):
-                    self._axioms.append((name, fact))
+            for named, fact in self._theorem.axioms(picture, at, self.t).items():
+                axiom, fact = axiom_of(named), self._z3.And(fact)  # of a plain bool too
+                if axiom.is_supposed_on(self._world) and not (axiom.stated and fact.get_id() in said):
+                    self._axioms.append((axiom, fact))
                     said.add(fact.get_id())
         for at in self._places if self._is_grid else ():
             if len(at) > 1:  # a corner, by way of either of two neighbours
                 both = picture.inside(at[0]) & picture.inside(at[1])
                 rectangle = implies(picture.inside(), picture.inside(at) == both)
-                self._axioms.append((f"{GRID}the map is a rectangle, {at}", rectangle))
+                self._axioms.append((Axiom(f"the map is a rectangle, {at}", "grids"), rectangle))
         kinds = [symbol for (name, _), symbol in picture.made.items() if name == "kind"]
         self._facts += [fact for kind in kinds for fact in (kind >= -1, kind < len(self._automaton.kinds))]
 
@@ -399,7 +402,7 @@ class Prover:
         holds = None if found == z3.unknown else found == z3.unsat
         used = {self._axioms[int(str(each)[1:])][0] for each in solver.unsat_core()} if holds else ()
         near = {at: kinds[at] for at in self._places if at in kinds}  # of others no axiom says what they may be
-        return Lemma(claim, about, holds, time.perf_counter() - began, tuple(sorted(used)), drawn, near, asked)
+        return Lemma(claim, about, holds, time.perf_counter() - began, tuple(sorted(used, key=str)), drawn, near, asked)
 
     def _solver(self, *facts: Truth) -> Any:
         solver = self._z3.Solver()

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Place, Truth, implies, moved
+from maze_nca_gym.mazes.facts import CENTRE, Axioms, Number, Picture, Place, Truth, implies, moved
 from maze_nca_gym.mazes.ghosts import (
     DISTANCE,
     ENTERS,
@@ -165,9 +165,9 @@ class AnyState:
         def said(picture: Picture, at: Place, n: Number) -> Truth:
             return picture.inside(at) & (picture.number(SAID, at, n) == 1)
 
-        def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
+        def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
             # they define the ghost, in the order of time
-            facts = dict(paths.axioms(picture, at, t))
+            facts: dict[Any, Truth] = dict(paths.axioms(picture, at, t))
             for since in range(-1, self.n_bits + 1):
                 n, emitted = t - since, said(picture, at, t - since)
                 facts[f"nothing is said before the flood, {since}"] = implies(~flooded(picture, at, n), ~emitted)

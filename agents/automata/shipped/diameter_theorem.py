@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Place, Truth, implies, moved
+from maze_nca_gym.mazes.facts import CENTRE, Axioms, Number, Picture, Place, Truth, implies, moved
 from maze_nca_gym.mazes.ghosts import (
     DISTANCE,
     ENTERS,
@@ -68,8 +68,8 @@ def invariant_theorem(path: CanonicalPath) -> Theorem:
     """Return the theorem that the invariant of the diameter's automaton is true, for these signals of its path."""
     flood = canonical_path(path.order)
 
-    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
-        found = {**flood.axioms(_Flood(picture), at, t), **place_axioms(picture, at)}
+    def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
+        found: dict[Any, Truth] = {**flood.axioms(_Flood(picture), at, t), **place_axioms(picture, at)}
         corner = ~picture.inside(moved(at, "U")) & ~picture.inside(moved(at, "L"))
         found["the first tile has place 0"] = implies(picture.inside(at) & corner, picture.number(PLACE, at) == 0)
         for side in ("L", "R"):
