@@ -110,7 +110,7 @@ def _difference(effect: Effect) -> str:
     return f"{VERDICTS[effect.verdict]}: {100 * effect.difference:+.1f}{error}{published}"
 
 
-TABLES: dict[str, Callable[[], str]] = {"policies.md": policies, "tables.md": effects}
+TABLES: dict[str, Callable[[], str]] = {"policy-figures.md": policies, "tables.md": effects}
 """Page in `docs` -> what makes its table."""
 
 
