@@ -177,8 +177,8 @@ def run(rule: Rule, g: Graphs) -> tuple[Tensor, Tensor]:
 
 
 def check(nx_graphs: list[nx.Graph], rng: np.random.Generator) -> int:
-    """How many graphs, with random ends, all three automata solve exactly; networkx gives the right answers."""
-    n_right = 0
+    """How many graphs, with random ends, all three automata solve exactly; networkx gives the correct answers."""
+    n_correct = 0
     for drawn in nx_graphs:
         source, target = rng.integers(len(drawn), size=2).tolist()
         edges = [edge for u, v in drawn.edges for edge in ((u, v), (v, u))]
@@ -191,8 +191,8 @@ def check(nx_graphs: list[nx.Graph], rng: np.random.Generator) -> int:
         came = run(depth_first, g)[1]
         visits = [node for node in came.argsort().tolist() if came[node] >= 0]
         expected = list(nx.dfs_preorder_nodes(drawn, source, sort_neighbors=sorted))
-        n_right += found == [set(canonical), {node for path in every for node in path}] and visits == expected
-    return n_right
+        n_correct += found == [set(canonical), {node for path in every for node in path}] and visits == expected
+    return n_correct
 
 
 def as_graphs(mazes: np.ndarray) -> Graphs:
@@ -218,8 +218,8 @@ kinds = {
     "two components": lambda n: nx.disjoint_union(nx.path_graph(n), nx.cycle_graph(n + 3)),
 }
 for kind, draw in kinds.items():
-    n_right = check([draw(n) for n in rng.integers(2, 30, n_each).tolist()], rng)
-    print(f"{kind}: {n_right} of {n_each} graphs have the paths and the visits of networkx")
+    n_correct = check([draw(n) for n in rng.integers(2, 30, n_each).tolist()], rng)
+    print(f"{kind}: {n_correct} of {n_each} graphs have the paths and the visits of networkx")
 
 mazes = generate(rng, n=n_each, size=12, generator="loops")
 with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Worlds in a rule each: the exact solver, what is to be proven, and an automaton that is proven right on every map.
+"""Worlds in a rule each: the exact solver, what is to be proven, and an automaton that is proven correct on every map.
 
     python examples/22_worlds.py        # all of them; or their names
 

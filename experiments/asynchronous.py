@@ -300,7 +300,7 @@ def run(automaton: Automaton, tiles: Tiles, schedule: Schedule, seed: int = 0, r
         np.zeros((-(-n // WORD), len(automaton.signals), *tiles.shape[1:]), np.uint64),
     )
     answer, left = packed(np.asarray(shortest_path(tiles))), np.full(view.signals[:, 0].shape, ALL)
-    strayed, right = np.zeros(len(left), np.uint64), np.zeros(len(left), np.uint64)
+    strayed, correct = np.zeros(len(left), np.uint64), np.zeros(len(left), np.uint64)
     iterations, rounds, when = np.full(n, -1), np.ones(n, np.int64), np.full(n, -1)
     for t, mask in enumerate(schedule(rng, tiles), 1):
         after = automaton.advance(view)
@@ -311,10 +311,10 @@ def run(automaton: Automaton, tiles: Tiles, schedule: Schedule, seed: int = 0, r
         )
         path, left = view.signals[:, 0], left & ~mask
         strayed |= np.bitwise_or.reduce(path & ~answer, axis=(1, 2))
-        now_right = ~np.bitwise_or.reduce(path ^ answer, axis=(1, 2))
-        fresh = unpacked(now_right & ~right, n)
+        now_correct = ~np.bitwise_or.reduce(path ^ answer, axis=(1, 2))
+        fresh = unpacked(now_correct & ~correct, n)
         iterations[fresh], when[fresh] = t, rounds[fresh]
-        right |= now_right
+        correct |= now_correct
         over = ~np.bitwise_or.reduce(left, axis=(1, 2))
         if over.any():
             rounds += unpacked(over, n)
@@ -333,7 +333,7 @@ def levels_of(name: str, n: int) -> Tiles:
 
 
 def reachable_states(tiles: Tiles, automaton: Automaton = ASYNCHRONOUS) -> tuple[int, bool]:
-    """Return how many states a (H, W) maze can be in under any schedule, and whether all is right in each of them.
+    """Return how many states a (H, W) maze can be in under any schedule, and whether all is correct in each of them.
 
     PATH is on nowhere off the canonical path, and as many iterations as a fresh start takes end with all of it.
     """
@@ -355,15 +355,15 @@ def reachable_states(tiles: Tiles, automaton: Automaton = ASYNCHRONOUS) -> tuple
     states = np.stack([np.unpackbits(np.frombuffer(key, np.uint8), count=int(np.prod(shape))) for key in known])
     signals: Signals = states.reshape(-1, *shape).astype(bool)
     many = np.broadcast_to(tiles, (len(signals), *tiles.shape))
-    right = not (signals[:, 0] & ~answer).any()
+    correct = not (signals[:, 0] & ~answer).any()
     for _ in range(2 * int(answer.sum())):
         signals = automaton.step(many, signals)
-    return len(signals), right and bool((signals[:, 0] == answer).all())
+    return len(signals), correct and bool((signals[:, 0] == answer).all())
 
 
 @torch.no_grad()
 def of_network(policy: Policy, tiles: Tiles, n_iterations: int, probability: float, seed: int = 0) -> float:
-    """Return the part of the mazes on which a network is right if each tile is updated with a probability."""
+    """Return the part of the mazes on which a network is correct if each tile is updated with a probability."""
     rng, maze = np.random.default_rng(seed), torch.from_numpy(one_hot(tiles, policy.n_tiles))
     state = torch.zeros(len(tiles), policy.n_channels, *tiles.shape[1:])
     for step in range(n_iterations):
@@ -402,7 +402,7 @@ def of_sets(names: Sequence[str], n: int) -> Iterator[Table]:
     )
     columns = (
         "set",
-        "right",
+        "correct",
         "ever wrong",
         "moves",
         "iterations / (2 L + 2)",
@@ -413,7 +413,7 @@ def of_sets(names: Sequence[str], n: int) -> Iterator[Table]:
 
 
 def of_schedules(names: Sequence[str], n: int) -> Table:
-    """Return whether the automaton that is kept in step is right under each of the schedules."""
+    """Return whether the automaton that is kept in step is correct under each of the schedules."""
     rows = []
     for (about, (schedule, many)), name in ((each, name) for each in SCHEDULES.items() for name in names):
         tiles = levels_of(name, n if many else min(n, WORD))
@@ -421,7 +421,7 @@ def of_schedules(names: Sequence[str], n: int) -> Table:
         rounds = found.rounds / bound
         facts = [percent(found.iterations > 0), percent(found.strayed), f"{rounds.mean():.2f}", f"{rounds.max():.2f}"]
         rows.append([about, name, str(len(tiles)), *facts])
-    return Table(("schedule", "set", "levels", "right", "ever wrong", "rounds / (2 L + 2)", "largest"), rows)
+    return Table(("schedule", "set", "levels", "correct", "ever wrong", "rounds / (2 L + 2)", "largest"), rows)
 
 
 def draw(out: Path, seed: int = 2, shown: Sequence[int] = (4, 12, 20, 32, 100)) -> None:
@@ -510,8 +510,8 @@ def main(
     mazes = [np.array(kinds, np.uint8).reshape(2, 3) for kinds in product(range(4), repeat=6)]
     ended = [tiles for tiles in mazes if all((tiles == kind).sum() == 1 for kind in (Tile.SOURCE, Tile.TARGET))]
     counts = [reachable_states(tiles) for tiles in ended]
-    n_right = sum(right for _, right in counts)
-    print(f"all schedules: {n_right} of {len(ended)} mazes of 2 x 3 right; {sum(n for n, _ in counts):,} states")
+    n_correct = sum(correct for _, correct in counts)
+    print(f"all schedules: {n_correct} of {len(ended)} mazes of 2 x 3 correct; {sum(n for n, _ in counts):,} states")
     rows = []
     for name in (ASYNCHRONOUS.name, *NETWORKS):
         policy = model if name == ASYNCHRONOUS.name else load(name)

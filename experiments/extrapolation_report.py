@@ -64,7 +64,7 @@ a mean over levels."""
 MARKERS = {PAPER: "*", RECURRENT: "P"}
 METRICS = ("complete", "accuracy")
 LINES = ("-", "-", "-", "--")
-"""Of the policies in turn: the last of four is dashed, so that it does not hide the one before where both are right."""
+"""Line styles of the policies in turn. The last of four is dashed, so that the third shows where both are correct."""
 SHOWN = {"random": 32, "perfect": 31, "loops": 31, "sparse": 32}
 """Family -> size of the levels whose curves are drawn: twice what was trained on."""
 

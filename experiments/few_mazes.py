@@ -55,7 +55,7 @@ LESSONS = {"steps": BLUE, "first moves": GREEN, "answers": VERMILION}
 
 
 @torch.no_grad()
-def right(policy: Policy, n_steps: int, tiles: Tiles | None = None) -> float:
+def correct(policy: Policy, n_steps: int, tiles: Tiles | None = None) -> float:
     """Return the % of some levels, or of the test levels, on which a policy draws a shortest path."""
     tiles = test_levels("random", SIZE, "shortest-path", N_TESTED).tiles if tiles is None else tiles
     drawn = rollout(policy, encode(policy, tiles), n_steps, n_returned=1)[:, 0] > 0.5
@@ -69,7 +69,7 @@ def from_rollouts(model: str, lesson: str, n: int, seed: int, n_updates: int, ou
     options |= MODELS[model][1]
     policy = train("fast", out=out, threads=1, overwrite=True, validate_every=n_updates, **options)
     own = LevelStream(changed("fast", **options)).fixed.tiles[:N_TESTED]
-    return {"right": right(policy, 24), "own": right(policy, 24, own), "weights": policy.n_weights}
+    return {"correct": correct(policy, 24), "own": correct(policy, 24, own), "weights": policy.n_weights}
 
 
 def from_steps(n: int, seed: int, n_questions: int) -> Record:
@@ -78,7 +78,7 @@ def from_steps(n: int, seed: int, n_questions: int) -> Record:
     tiles, lines = stream.fixed.tiles, list[Mapping[str, Any]]()
     config = HintConfig(n_questions=n_questions, n_rounds=100)
     model, certificate = ask(config, lines.append, AUTOMATA["shortest-path"], [tiles])
-    found = {"right": right(model, 80), "proven": bool(certificate.holds)}
+    found = {"correct": correct(model, 80), "proven": bool(certificate.holds)}
     return found | {"questions": lines[-1]["questions"], "rounds": len(lines)}
 
 
@@ -120,17 +120,17 @@ def main(
     curves: dict[tuple[str, str], list[tuple[int, list[float]]]] = {}
     rows = []
     for (lesson, model, n), each in found.items():
-        reached, own = ([one[what] for one in each if what in one] for what in ("right", "own"))
+        reached, own = ([one[what] for one in each if what in one] for what in ("correct", "own"))
         curves.setdefault((lesson, model), []).append((n, reached))
         of_own = f"{np.mean(own):.1f}" if own else ""
         proven = ", ".join(one.get("proven", "") for one in each).strip(", ")
         deviation = f" ± {np.std(reached, ddof=1):.1f}" if len(reached) > 1 else ""
         rows.append([lesson, model, f"{n:,}", f"{np.mean(reached):.1f}{deviation}", of_own, proven])
     asking = {
-        q: [kept(measured / f"asking {q} {seed}.json", from_steps, 1, seed, q)["right"] for seed in range(seeds)]
+        q: [kept(measured / f"asking {q} {seed}.json", from_steps, 1, seed, q)["correct"] for seed in range(seeds)]
         for q in QUESTIONS
     }
-    headings = ("learned from", "network", "mazes", "right, %", "own mazes", "proven after questions")
+    headings = ("learned from", "network", "mazes", "correct, %", "own mazes", "proven after questions")
     print(Table(headings, rows).markdown())
     print({q: np.round(np.mean(reached), 1) for q, reached in asking.items()})
     with figure(out / "few-mazes.png", 10, 4.2) as drawn:
@@ -140,7 +140,7 @@ def main(
             label = f"{lesson}, {model}"
             colour, line = LESSONS[lesson], MODELS[model][0]
             curve(left, x, y.mean(axis=1), y.min(axis=1), y.max(axis=1), color=colour, linestyle=line, label=label)
-        left.set(xlabel="mazes", xscale="log", title="other mazes of the kind, right")
+        left.set(xlabel="mazes", xscale="log", title="other mazes of the kind, correct")
         y = np.array(list(asking.values())) / 100
         curve(right_side, QUESTIONS, y.mean(axis=1), y.min(axis=1), y.max(axis=1), color=BLUE)
         right_side.set(xlabel="questions", title="one maze, and questions")

@@ -106,7 +106,7 @@ WAYS = ("random start", "floods as a start", "floods frozen", "floods frozen, as
 """How a network begins: the first three have the same channels, the last two have those of the floods besides."""
 
 
-def right(model: Policy, part: Part) -> Record:
+def correct(model: Policy, part: Part) -> Record:
     """Return the % of test levels that a network solves, by their size; it learned from 8x8."""
     found: Record = {}
     for size, n in {8: 500, 16: 500, 32: 200}.items():
@@ -135,7 +135,7 @@ def learned(task: str, way: str, seed: int, n_updates: int, out: str) -> Record:
         model = train("fast", out=folder, threads=1, overwrite=True, validate_every=n_updates, **given)
     except Diverged as error:
         return {"diverged": str(error)}
-    return right(model, part) | {"channels": model.n_channels, "weights": model.n_weights}
+    return correct(model, part) | {"channels": model.n_channels, "weights": model.n_weights}
 
 
 def main(

@@ -235,7 +235,7 @@ def readable(weights: Floats, kinds: tuple[str, ...]) -> str:
 
 
 def main(worlds: tuple[str, ...] = tuple(WORLDS), seeds: tuple[int, ...] = (0, 1, 2)) -> None:
-    """Learn worlds from answers, and print the rules that were found, the best first, until one is proven right.
+    """Learn worlds from answers, and print the rules that were found, the best first, until one is proven correct.
 
     Args:
         worlds: which of `WORLDS`.
@@ -256,7 +256,7 @@ def main(worlds: tuple[str, ...] = tuple(WORLDS), seeds: tuple[int, ...] = (0, 1
                 print(readable(weights, tuple(kind.name for kind in task.kinds)), flush=True)
                 proof = prove(automaton_of(network_of(weights, task.name), bound=BOUND))
                 print(f"{world}, seed {seed}, best {rank}: {wrong:.2%} of tiles wrong, {proof.words}", flush=True)
-                if proof.verdict == "right":
+                if proof.verdict == "correct":
                     break
             print(f"{learned - began:.0f} s to learn, {time.process_time() - learned:.0f} s to prove\n", flush=True)
 

@@ -54,9 +54,9 @@ def levels():
 
 @pytest.mark.parametrize("proves", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_its_data_are_made_from_the_package(proves, monkeypatch):
-    """python -m tools.make_play writes them again; that the automata are right, other tests prove too."""
+    """python -m tools.make_play writes them again; that the automata are correct, other tests prove too."""
     if not proves:
-        proven = SimpleNamespace(words="", verdict="right", invariant=True, basis="proven", refused=())
+        proven = SimpleNamespace(words="", verdict="correct", invariant=True, basis="proven", refused=())
         monkeypatch.setattr("maze_nca_gym.agents.automata.proving.proof.prove", lambda automaton: proven)
     assert {path.name: path.read_bytes() for path in (ARTICLE / "data").glob("*")} == make_play.article_files()
 
@@ -136,14 +136,14 @@ def test_the_prover_refuses_each_sabotage_for_the_reason_that_is_shown(name):
     assert all(lemma.counterexample for lemma in refused)
 
 
-def test_without_the_portal_all_networks_are_right_and_with_it_one_is_not():
+def test_without_the_portal_all_networks_are_correct_and_with_it_one_is_not():
     tiles, found = parse(make_play.MAZES["portal"]), {}
     for name in ("nca-shortest-path-hinted", "nca-shortest-path", "nca-shortest-path-small"):
         for portals in ((), (make_play.PORTAL,)):
             graph = Graph.of(tiles, portals=portals)
             (drawn,) = rollout(OnGraph(name, graph), torch.from_numpy(one_hot(tiles[None])), 3 * 19 + 60)[:, 0] > 0.5
             found[name, len(portals)] = bool(graph.is_optimal(tiles, drawn.numpy()))
-    assert [key for key, right in found.items() if not right] == [("nca-shortest-path-small", 1)]
+    assert [key for key, correct in found.items() if not correct] == [("nca-shortest-path-small", 1)]
 
 
 @needs_node
@@ -248,7 +248,7 @@ class TestNode:
                 for signal, values in zip(list(SHORTEST_PATH.signals)[1:], here, strict=True):
                     assert np.broadcast_to(expected[signal], (1, *maze.shape)).ravel().tolist() == values, (signal, t)
             last = 2 * length + 2 if length else int(ghosts["distance"].max()) + 2
-            assert checked == {"count": 9 * maze.size * (last + 1), "mistake": None, "right": True}
+            assert checked == {"count": 9 * maze.size * (last + 1), "mistake": None, "correct": True}
 
     def test_sabotage_is_caught_where_the_text_says_it_is(self):
         found = self.run("""
@@ -257,7 +257,7 @@ class TestNode:
               for (let n = 0; n < 60; n++) {
                 const level = levels.generate(family, 9, 1000 + n);
                 const result = theorem.checkAll(loaded[name], level, theorem.ghosts(level));
-                wrong += !result.right;
+                wrong += !result.correct;
                 untrue += result.mistake !== null;
               }
               return [wrong, untrue];
@@ -279,11 +279,11 @@ class TestNode:
         tiles = find_task("shortest-path").generate(rng, 8, 64, "random")
         target = find_task("shortest-path").solve_all(tiles)
         maze, n_steps = torch.from_numpy(one_hot(tiles)), 3 * int(target.sum(axis=(1, 2)).max()) + 60
-        right = {}
+        correct = {}
         for name in ("nca-shortest-path-small", "nca-shortest-path"):
             drawn = rollout(load(name), maze, n_steps)[:, 0] > 0.5
-            right[name] = int((drawn.numpy() == target.astype(bool)).all(axis=(1, 2)).sum())
-        assert right["nca-shortest-path"] == 8 > right["nca-shortest-path-small"]
+            correct[name] = int((drawn.numpy() == target.astype(bool)).all(axis=(1, 2)).sum())
+        assert correct["nca-shortest-path"] == 8 > correct["nca-shortest-path-small"]
 
 
 @needs_chromium
@@ -326,13 +326,13 @@ class TestChromium:
         page = self.page(tmp_path, script=f"const post = Worker.prototype.postMessage; {counting}; {before}")
         script = """
             const [words, slow] = all("#size .verdict"), list = find("#size select"), said = [];
-            const isRight = () => words.textContent.includes("✓");
+            const isCorrect = () => words.textContent.includes("✓");
             for (const name of ["compiled", "nca-shortest-path"]) {
-              await until(isRight);
+              await until(isCorrect);
               list.value = name;
               list.onchange();
-              await until(() => !isRight());
-              await until(isRight);
+              await until(() => !isCorrect());
+              await until(isCorrect);
               said.push(!slow.hidden);
             }
             return [...said, n > 0];

@@ -61,7 +61,7 @@ def one_way_streets() -> np.ndarray:
     return weights
 
 
-def test_a_network_with_a_channel_for_each_direction_is_right_and_proven(forgotten):
+def test_a_network_with_a_channel_for_each_direction_is_correct_and_proven(forgotten):
     pytest.importorskip("z3")
     task, weights = world_task("one-way"), one_way_streets()
     turned = weights.reshape(-1)[turning(weights.shape)].reshape(weights.shape)
@@ -69,10 +69,10 @@ def test_a_network_with_a_channel_for_each_direction_is_right_and_proven(forgott
     without = weights.copy()
     without[1, 0, 5] = 0  # the way up is taken from an arrow to the left too
     levels = drawn(task, np.random.default_rng(0), 64, 7)
-    right, wrong = errors(np.stack([weights, without]), levels, 99)
-    assert right == 0 < wrong
+    correct, wrong = errors(np.stack([weights, without]), levels, 99)
+    assert correct == 0 < wrong
     assert errors(without[None], levels, 99, wrong / 8)[0] > wrong / 8
-    assert prove(automaton_of(network_of(weights, task.name), bound=BOUND)).verdict == "right"
+    assert prove(automaton_of(network_of(weights, task.name), bound=BOUND)).verdict == "correct"
 
 
 def test_what_is_wrongly_on_at_first_counts_at_any_time(forgotten):
@@ -82,8 +82,8 @@ def test_what_is_wrongly_on_at_first_counts_at_any_time(forgotten):
     task, rng = world_task("core"), np.random.default_rng(0)
     for levels in (drawn(task, rng, 16, 5), drawn_tiny(task, rng, 64)):
         assert not errors(networks, levels, 40).any()
-        right, wrong = errors(networks, levels, 40, at_any_time=True)
-        assert right == 0 < wrong
+        correct, wrong = errors(networks, levels, 40, at_any_time=True)
+        assert correct == 0 < wrong
 
 
 @pytest.mark.parametrize(("world", "shape"), [("reachable", (3, 2, 8)), ("one-way", (5, 5, 14))])
@@ -99,11 +99,11 @@ def test_a_split_connection_shows_the_same_in_the_end(forgotten, world, shape):
 @pytest.mark.parametrize(
     ("world", "n_rounds"), [("reachable", 3), *(pytest.param(world, 20, marks=pytest.mark.slow) for world in WORLDS)]
 )
-def test_worlds_are_learned_from_answers_and_proven_right(forgotten, monkeypatch, capsys, world, n_rounds):
+def test_worlds_are_learned_from_answers_and_proven_correct(forgotten, monkeypatch, capsys, world, n_rounds):
     pytest.importorskip("z3")
     monkeypatch.setattr("experiments.worlds.N_ROUNDS", n_rounds)
     learn_worlds((world,), (0,))
-    assert f"right: shows the answer of the task {world}-world" in capsys.readouterr().out
+    assert f"correct: shows the answer of the task {world}-world" in capsys.readouterr().out
 
 
 def test_a_maze_of_one_tile_has_an_answer(forgotten):

@@ -34,7 +34,7 @@ EXPECTED = {
     "19_key_and_door": rf"(?s){PROVEN}5,400 weights follow the automaton, proven: True",
     "20_ppo_in_one_file": r" 2,048 steps: mean return +-?\d\.\d{3}\n\Z",
     "21_torchrl": r" 2,048 steps: mean return +-?\d\.\d{3}\n\Z",
-    "22_worlds": r"\Afire: 4 lines, 2 signals, 0 helpers, [\d,]+ weights: right, \d+ s\n\Z",
+    "22_worlds": r"\Afire: 4 lines, 2 signals, 0 helpers, [\d,]+ weights: correct, \d+ s\n\Z",
     "23_optuna": r"\n2 trials, \d pruned; best accuracy -?\d\.\d{3}: \{'learning_rate': 0\.\d+, 'n_ch",
 }
 """Example -> what it prints, as a regular expression."""

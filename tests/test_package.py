@@ -265,8 +265,8 @@ def test_editors_and_type_checkers_find_every_name_of_every_door_and_every_optio
     lines = ["# pyright: reportUnnecessaryTypeIgnoreComment=true", *(f"import {door}" for door in DOORS)]
     lines += [f"reveal_type({name})" for name in names]
     lines += [f"{door}.misspelt  # type: ignore" for door in DOORS]  # which warns if that is no mistake
-    for call, (right, *wrong) in OPTIONS.items():
-        lines += [f"maze_nca_gym.agents.{call.format(right)}"]
+    for call, (correct, *wrong) in OPTIONS.items():
+        lines += [f"maze_nca_gym.agents.{call.format(correct)}"]
         lines += [f"maze_nca_gym.agents.{call.format(each)}  # type: ignore" for each in wrong]
     (tmp_path / "doors.py").write_text("\n".join(lines))
     (tmp_path / "mypy.ini").write_text("[mypy]\n[mypy-torch.*]\nfollow_imports = skip")  # which takes longest

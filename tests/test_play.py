@@ -275,14 +275,14 @@ class TestNode:
             const found = policy.levels.map(({level: text, answer}) => {
               const level = levels.parse(text, 0, policy), {length} = level.tiles;
               const paths = answer.map((tiles) => Uint8Array.from({length}, (_, tile) => tiles.includes(tile)));
-              const judged = () => answers.isRight(level, policy, answers.solve(level, policy), paths);
+              const judged = () => answers.isCorrect(level, policy, answers.solve(level, policy), paths);
               const link = levels.toText(levels.decode(levels.encode(level, policy), policy), policy);
-              const right = judged(), flipped = paths.map((path) => path.map((on, tile) => (tile < 5 ? 1 - on : on)));
+              const correct = judged(), flipped = paths.map((path) => path.map((on, tile) => (tile < 5 ? 1 - on : on)));
               const off = answers.difference(answer, flipped);
               paths.at(-1)[answer.at(-1)[0]] = 0;
               const wrong = judged();
               level.tiles[level.tiles.indexOf(0)] = 1;
-              return [right, wrong, off, answers.solve(level, policy).wanted, link === text];
+              return [correct, wrong, off, answers.solve(level, policy).wanted, link === text];
             });
             console.log(JSON.stringify({policies, found, levels: policy.levels}));
         """
@@ -308,7 +308,7 @@ class TestNode:
             const level = {{height: 3, width: 4, tiles: Uint8Array.from({tiles.ravel().tolist()})}};
             const paths = {[path.ravel().astype(int).tolist() for path in paths]};
             paths.push(paths[0].map((on) => 1 - on));
-            const judged = (path) => answers.isRight(level, given, answers.solve(level, given), [path]);
+            const judged = (path) => answers.isCorrect(level, given, answers.solve(level, given), [path]);
             console.log(JSON.stringify(paths.map(judged)));
         """
         assert self.run(script) == [True, True, False]

@@ -13,10 +13,13 @@ from maze_nca_gym.mazes import parse
 
 PARTS = ("parts", "levels", "automaton", "booleans", "answers", "notation", "trial")
 EXAMPLES = {
-    "flood": (10552, "right: shows the answer of the task my-reach within 2 A + 4 iterations, on every maze"),
-    "even moves": (10552, "right: shows the answer of the task my-even within 3 A + 4 iterations, on every maze"),
-    "in line": (10552, "right: shows the answer of the task my-own within 5 A + 4 iterations, on every maze"),
-    "shortest path": (10552, "right: shows the answer of the task shortest-path within 11 A + 4 iterations, on every"),
+    "flood": (10552, "correct: shows the answer of the task my-reach within 2 A + 4 iterations, on every maze"),
+    "even moves": (10552, "correct: shows the answer of the task my-even within 3 A + 4 iterations, on every maze"),
+    "in line": (10552, "correct: shows the answer of the task my-own within 5 A + 4 iterations, on every maze"),
+    "shortest path": (
+        10552,
+        "correct: shows the answer of the task shortest-path within 11 A + 4 iterations, on every",
+    ),
     "dead ends": (8, "refuted: does not show an answer within 3 A + 4 iterations on a maze"),
 }
 """Example of the page -> the mazes that it tries, and what `prove` says."""
@@ -140,7 +143,7 @@ def test_the_page_runs_checks_copies_and_links(tmp_path):
     script = """
         const {state} = MazePlay.page, rules = find("#rules"), said = [];
         const type = async (text) => { rules.value = text; rules.dispatchEvent(new Event("input")); await wait(400); };
-        await until(() => find("#status").textContent.includes("right"));
+        await until(() => find("#status").textContent.includes("correct"));
         await type("PATH = WET\\nWET = tile(SOURCE) | arund(WET)");
         said.push(find("#rules-error").textContent, state.policy.names.length);
         await type("PATH = WET\\nWET = tile(SOURCE) | around(WET) | WET");
@@ -184,7 +187,7 @@ def test_the_page_runs_checks_copies_and_links(tmp_path):
     assert re.fullmatch(r"Wrong on maze \d+, which is shown: it comes to rest with another answer\. Step .*", said[2])
     assert "#" in said[3]
     assert said[4] is False
-    assert said[5].startswith("Right on all 10,552 mazes that were tried")
+    assert said[5].startswith("Correct on all 10,552 mazes that were tried")
     assert said[6:10] == [True, "", 11, "Line 2: there is no signal SEN; there are PATH, SEEN."]
-    assert said[10].startswith("Right on all 10,552 mazes that were tried")
+    assert said[10].startswith("Correct on all 10,552 mazes that were tried")
     assert said[11:] == [True, True]

@@ -171,10 +171,10 @@ def test_the_network_that_computes_what_changes_is_timed_beside_searches(tmp_pat
     distances = nx.single_source_shortest_path_length(graph(tiles), place_of(tiles, Tile.SOURCE))
     assert search(tiles) == max(distances.values())
     records = [measure_largest("rooms", size) for size in (12, 20)]
-    assert all(record["right"] and record["path"] == 2 * record["moves"] + 2 for record in records)
+    assert all(record["correct"] and record["path"] == 2 * record["moves"] + 2 for record in records)
     assert records[0]["moves"] == distances[place_of(tiles, Tile.TARGET)]
     write_largest(records, tmp_path)
-    assert "exact solver on 2 of\n2 mazes" in (tmp_path / "largest.md").read_text()
+    assert "exact solver on\n2 of 2 mazes" in (tmp_path / "largest.md").read_text()
     with Image.open(tmp_path / "largest.png") as image:
         assert image.width > image.height
 
@@ -183,7 +183,7 @@ def test_spirals_are_drawn_as_far_as_a_network_reaches(tmp_path, capsys, monkeyp
     names = ("nca-shortest-path-hinted", "nca-shortest-path-small")
     assert {*names, "nca-shortest-path"} <= set(spirals.NETWORKS)
     found = {name: [spirals.measure(name, size) for size in (6, 10)] for name in names}
-    assert [[result["right"] for result in results] for results in found.values()] == [[8, 8], [8, 0]]
+    assert [[result["correct"] for result in results] for results in found.values()] == [[8, 8], [8, 0]]
     assert [result["moves"] for result in found[names[0]]] == [21, 57]
     results = [result for of in found.values() for result in of]
     monkeypatch.setattr(spirals, "all_kept", lambda label, make, calls, jobs: results)

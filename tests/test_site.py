@@ -325,11 +325,11 @@ class TestTutorials:
         assert any("stdout" in str(cell.get("outputs")) for cell in notebook.cells)
 
     @some_and_all("names", EXERCISES[:1], EXERCISES)
-    def test_solutions_of_exercises_are_right_in_the_script_too(self, names, tmp_path, monkeypatch):
+    def test_solutions_of_exercises_are_correct_in_the_script_too(self, names, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         for name in names:
             script = text_of(ROOT / "docs" / f"{name}.py").replace('"n_updates": 600', '"n_updates": 4')
-            exec(script, {})  # what is not right fails in the sheet
+            exec(script, {})  # what is not correct fails in the sheet
 
     @for_each("name", TUTORIALS)
     def test_a_script_imports_only_what_the_package_brings(self, name):

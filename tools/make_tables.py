@@ -80,7 +80,7 @@ def _border(policy: Policy) -> str:
 
 
 def _always(policy: Policy) -> tuple[str, ...]:
-    """Return the figures of a hand-coded policy, which is right on every maze; what is no path has no other measure."""
+    """Return the figures of a hand-coded policy, correct on every maze; what is no path has no other measure."""
     return ("every level", "100", "100", "100", "" if policy.output in DRAWINGS else "100")
 
 

@@ -100,7 +100,7 @@ def learn_automaton(
         options: options of the configuration (`HintConfig`) that replace those of the automaton.
 
     Returns:
-        The network and its certificate. Its `guarantees` say what is proven: `verdict`, and `exact` if it is right.
+        The network and its certificate. Its `guarantees` say what is proven: `verdict`, and `exact` if it is correct.
 
     Raises:
         ValueError: a bad option, an automaton that no network can follow, or a folder with a run.
@@ -211,7 +211,7 @@ def compile_automaton(
         overwrite: delete the run in the folder, if there is one.
 
     Returns:
-        The network and its certificate. Its `guarantees` say what is proven: `verdict`, and `exact` if it is right.
+        The network and its certificate. Its `guarantees` say what is proven: `verdict`, and `exact` if it is correct.
 
     Raises:
         ValueError: an automaton that no network can follow; the message names the signal. Or a folder with a run, or a
@@ -312,12 +312,14 @@ def earned(automaton: Automaton, model: NCA, certificate: Certificate, proof: Pr
     proven_invariant = is_argued(automaton) or (proof is not None and proof.invariant)
     refused = proof is not None and any(lemma.about == "everywhere" for lemma in proof.refused)
     follows = certificate.holds and not refused and (not certificate.assumed or proven_invariant)
-    verdict = of_rules if of_rules == "refuted" else (of_rules or "followed") if follows else None
+    verdict = of_rules if of_rules == "refuted" else (of_rules or "equivalent") if follows else None
     argued = follows and is_argued(automaton) and verdict != "refuted"
-    exact = automaton.bound is not None and (verdict == "right" or argued)
+    exact = automaton.bound is not None and (verdict == "correct" or argued)
     basis = "argued and tested" if argued else "stated" if proof is None else proof.basis
     also = {
-        task: bound for task, bound in automaton.also.items() if argued or (exact and _is_right(automaton, task, bound))
+        task: bound
+        for task, bound in automaton.also.items()
+        if argued or (exact and _is_correct(automaton, task, bound))
     }
     bound = None if verdict == "refuted" else automaton.bound
     basis = "" if bound is None else basis
@@ -327,11 +329,11 @@ def earned(automaton: Automaton, model: NCA, certificate: Certificate, proof: Pr
     return Guarantees(exact, bound, also=also, basis=basis, verdict=verdict, about=about)
 
 
-def _is_right(automaton: Automaton, task: str, bound: StepBound) -> bool:
-    """Return whether an automaton is proven right for another of its tasks."""
+def _is_correct(automaton: Automaton, task: str, bound: StepBound) -> bool:
+    """Return whether an automaton is proven correct for another of its tasks."""
     from .proving.proof import prove
 
     try:
-        return prove(replace(automaton, task=task, bound=bound, also={}, theorem=None)).verdict == "right"
+        return prove(replace(automaton, task=task, bound=bound, also={}, theorem=None)).verdict == "correct"
     except ValueError:  # it reads kinds of tile that this task does not have
         return False

@@ -46,7 +46,7 @@ def register_metric(name: str, metric: Metric) -> Metric:
 
 
 def _try_out(name: str, metric: Metric) -> None:
-    """Check the values of two tiny levels, one of which is right."""
+    """Check the values of two tiny levels, one of which is correct."""
     tiles = np.full((2, 3, 4), Tile.EMPTY, np.uint8)
     tiles[:, 0, 0], tiles[:, 2, 3] = Tile.SOURCE, Tile.TARGET
     wanted = np.zeros(tiles.shape, np.bool_)

@@ -139,8 +139,8 @@ def evaluate(
             if out is not None:
                 results.save_numbers(out)
             n_levels = row.evaluation.n_levels
-            right, name = n_levels - row.n_wrong, cell.levels.config["name"]
-            say(f"{cell.name} on {name}: {right:,} of {n_levels:,} levels optimal")
+            correct, name = n_levels - row.n_wrong, cell.levels.config["name"]
+            say(f"{cell.name} on {name}: {correct:,} of {n_levels:,} levels optimal")
     # what was measured by then stays
     except KeyboardInterrupt:
         if out is None or not results.rows:

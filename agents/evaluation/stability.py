@@ -1,4 +1,4 @@
-"""Stability of a policy: whether it stays right if it runs on, its state is corrupted, or the maze is edited."""
+"""Stability of a policy: whether it stays correct if it runs on, its state is corrupted, or the maze is edited."""
 
 from __future__ import annotations
 

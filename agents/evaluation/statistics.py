@@ -47,7 +47,7 @@ def proportion(successes: NDArray[np.bool_], n_independent: float | None = None)
         successes: (N,) bool.
         n_independent: number of independent values on which the interval is based, by default N. For groups of n_i
             similar values, such as the mazes of a stream, Kish's N^2 / sum of n_i^2 gives an interval that is wide
-            enough even if each group is all right or all wrong.
+            enough even if each group is all correct or all wrong.
 
     Raises:
         ValueError: N is 0, or another value than true and false, or 1 and 0, such as NaN.

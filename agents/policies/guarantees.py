@@ -17,12 +17,12 @@ from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.support.options import Between, check, check_options
 
-Verdict: TypeAlias = Literal["right", "described", "followed", "refuted"]
+Verdict: TypeAlias = Literal["correct", "characterised", "equivalent", "refuted"]
 """What is known by proof of an automaton, and of a network that follows it:
 
-- right: on every maze it shows the task's answer within its bound;
-- described: what its signals are after t iterations, on every maze;
-- followed: the network does what the rules do; of the rules nothing is proven;
+- correct: on every maze it shows the task's answer within its bound;
+- characterised: what its signals are after t iterations, on every maze;
+- equivalent: the network does what the rules do; of the rules nothing is proven;
 - refuted: there is a maze on which it does not show the task's answer within its bound.
 """
 Part = TypeVar("Part", "StepBound", "Subject")
@@ -101,8 +101,8 @@ class Guarantees:
             to be exact in float32 and float64 only.
         also: other tasks for which it is exact with the same weights, and its bound for each (`policy.for_task`).
         basis: how its bound is known, one of `EARNED` if it is exact; otherwise in words, such as "stated".
-        verdict: what is proven about a network that follows an automaton: "right", "described" or "followed" (see
-            `automata.proving.proof.Verdict`), or "refuted" if its automaton is refuted; None if nothing is proven.
+        verdict: the result of the proof about a network that follows an automaton, see `Verdict`: "refuted" if its
+            automaton is refuted; None if nothing is proven.
         about: the question, rules and weights for which `exact` and `verdict` were earned; a policy adds its own when a
             statement without them is assigned to it.
         lost: the reason for which `exact`, `verdict` and `bound` were withdrawn, in words; empty if they were not.
@@ -204,9 +204,9 @@ class Drawing:
     """An output of policies that is not a single solution, such as all shortest paths at once.
 
     Attributes:
-        target: (N, H, W) tiles of solvable levels -> (N, H, W) bool, the right output.
+        target: (N, H, W) tiles of solvable levels -> (N, H, W) bool, the correct output.
         note: what it shows and what it is compared with, for tables.
-        found: the verdict on a right output, for windows.
+        found: the verdict on a correct output, for windows.
     """
 
     target: Callable[[Tiles], NDArray[np.bool_]]

@@ -65,7 +65,7 @@ class PolicyInfo:
         description: one line.
         constructor: "module:name" of a class or function that makes it; the module is relative to this package.
         options: default keyword arguments of the constructor.
-        exact: whether its output is guaranteed to be right on every level, so that a wrong one is a bug.
+        exact: whether its output is guaranteed to be correct on every level, so that a wrong one is a bug.
         scores: measured scores by name.
         role: a name from `ROLES`.
         when: when to choose it, in at most 78 characters; empty unless its role is "main".
@@ -303,8 +303,8 @@ def check_named(given: Mapping[Any, Any], *kinds: type) -> None:
     """
     wanted = " or ".join(kind.__name__ for kind in kinds)
     for name, what in given.items():
-        is_right = isinstance(name, str) and bool(name.strip()) and isinstance(what, kinds)
-        check(is_right, f"a mapping has names, and for each a {wanted}; got {type(what).__name__} for {name!r}")
+        is_correct = isinstance(name, str) and bool(name.strip()) and isinstance(what, kinds)
+        check(is_correct, f"a mapping has names, and for each a {wanted}; got {type(what).__name__} for {name!r}")
 
 
 def by_label(names: str | Path | Iterable[str | Path]) -> dict[str, str]:

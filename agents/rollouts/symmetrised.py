@@ -1,6 +1,6 @@
 """A policy that solves every maze in its eight orientations and keeps the best path that it can verify.
 
-A network is rarely right about a maze and all its turned and mirrored copies alike, since its weights have no
+A network is rarely correct on a maze and all its turned and mirrored copies alike, since its weights have no
 symmetry. Whether a drawn path is one can be checked without the solution, so that the right orientation can be found.
 """
 

@@ -265,7 +265,7 @@ class PoolConfig:
     """Smallest and largest number of iterations of an update with a pool; each update draws the number."""
     pool_retry: Annotated[float | None, Between(0, 1024)] = None
     """Iterations per tile of its solution after which, plus one update, a level of the pool is due. Levels that are due
-    and wrong restart from an empty state; those that are right are replaced or edited first. So hard levels stay and
+    and wrong restart from an empty state; those that are correct are replaced or edited first. So hard levels stay and
     are tried again, which helps runs with guidance, and short runs without (LOG.md). None means that states are kept
     and fresh levels replace random ones."""
     state_noise: Annotated[float, Between(0, 10)] = 0.0

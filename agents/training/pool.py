@@ -3,7 +3,7 @@
 (Persistent states as in Mordvintsev et al., "Growing Neural Cellular Automata".)
 
 States that have gone wrong tend to stay wrong, and the gradient of one update does not reach back to the cause. So with
-`pool_retry`, levels that are due and wrong restart from an empty state. Levels that are due and right are replaced
+`pool_retry`, levels that are due and wrong restart from an empty state. Levels that are due and correct are replaced
 first. So the pool collects hard levels instead of stuck states.
 """
 
@@ -130,9 +130,9 @@ class StatePool:
         if self.patience is not None:
             paths = answer_of(states, self.levels.target) > 0.5
             solved = (paths == self.levels.target[places]).flatten(1).all(dim=1)
-            if self.patience.any_optimum:  # of a level without a solution no path is: the empty one is right above
-                right = is_optimal(read_back(self.levels.tiles[places]), read_back(paths))
-                solved |= upload(np.asarray(right), self.states.device)
+            if self.patience.any_optimum:  # of a level without a solution no path is: the empty one is correct above
+                correct = is_optimal(read_back(self.levels.tiles[places]), read_back(paths))
+                solved |= upload(np.asarray(correct), self.states.device)
             anew |= self._due(places, self.patience) & ~solved
         self.states[places] = torch.where(anew[:, None, None, None], 0.0, states)
         self.ages[places] = torch.where(anew, 0, self.ages[places])

@@ -64,7 +64,7 @@
       this.board = new Board(this, MAZE, 992);
       this.boards = [this.board];
       this.begin(levels.parse(maze("opening"), 0));
-      while (article.calm && !this.rightFor) this.iterate();
+      while (article.calm && !this.correctFor) this.iterate();
       this.show(this.board.element, this.playButton);
       this.play(!article.calm);
       done();
@@ -78,7 +78,7 @@
 
     changed() {
       this.answer = answers.solve(this.automaton.level, this.automaton.policy);
-      this.rightFor = 0;
+      this.correctFor = 0;
       this.touch();
     }
 
@@ -100,8 +100,8 @@
     iterate() {
       const { level, policy } = this.automaton;
       this.automaton.step();
-      this.rightFor = answers.isRight(level, policy, this.answer, [this.automaton.path()]) ? this.rightFor + 1 : 0;
-      if (!this.isDemo || this.rightFor < 1.2 * this.rate) return;
+      this.correctFor = answers.isCorrect(level, policy, this.answer, [this.automaton.path()]) ? this.correctFor + 1 : 0;
+      if (!this.isDemo || this.correctFor < 1.2 * this.rate) return;
       const tile = this.walls < 3 ? answers.tileToBlock(level, this.automaton.path()) : -1;
       this.walls++;
       if (tile >= 0) this.edit([[tile, levels.WALL]]);
@@ -230,7 +230,7 @@
 
     describe() {
       if (!this.hasRoute()) {
-        this.words.textContent = "No route leads from the source to the target. The flood stops, the walk never starts, and nothing is drawn: that is the right answer.";
+        this.words.textContent = "No route leads from the source to the target. The flood stops, the walk never starts, and nothing is drawn: that is the correct answer.";
         return;
       }
       const { length } = this.known, [n, ties] = this.routes(), drawn = this.automaton.path().reduce((sum, on) => sum + on, 0);
@@ -456,7 +456,7 @@
 
     load() {
       this.level = levels.parse(maze("healing"), 0);
-      this.runners.forEach((runner) => Object.assign(runner, { automaton: new Automaton(runner.policy, this.level, 0), since: 0, rightAt: -1 }));
+      this.runners.forEach((runner) => Object.assign(runner, { automaton: new Automaton(runner.policy, this.level, 0), since: 0, correctAt: -1 }));
       this.seed = 1;
       this.compared = 0;
       this.differs = false;
@@ -468,7 +468,7 @@
       this.level = this.runners[0].automaton.level;
       this.known = theorem.ghosts(this.level);
       this.answer = answers.solve(this.level, this.runners[0].policy);
-      this.runners.forEach((runner) => Object.assign(runner, { since: 0, rightAt: -1 }));
+      this.runners.forEach((runner) => Object.assign(runner, { since: 0, correctAt: -1 }));
       this.touch();
     }
 
@@ -503,8 +503,8 @@
       this.runners.forEach((runner) => {
         runner.automaton.step();
         runner.since++;
-        const path = runner.automaton.path(), right = this.known.length ? answers.isRight(this.level, runner.policy, this.answer, [path]) : !path.some(Boolean);
-        runner.rightAt = right ? (runner.rightAt < 0 ? runner.since : runner.rightAt) : -1;
+        const path = runner.automaton.path(), correct = this.known.length ? answers.isCorrect(this.level, runner.policy, this.answer, [path]) : !path.some(Boolean);
+        runner.correctAt = correct ? (runner.correctAt < 0 ? runner.since : runner.correctAt) : -1;
       });
       this.compare();
       this.touch();
@@ -535,10 +535,10 @@
     }
 
     describe() {
-      for (const { words, rightAt, since } of this.runners) {
-        const right = this.known.length ? "a shortest route" : "no route, and none drawn";
-        words.textContent = rightAt >= 0 ? `✓ ${right}, ${plural(rightAt, "iteration")} after the last change` : `working, ${plural(since, "iteration")} after the last change`;
-        words.classList.toggle("good", rightAt >= 0);
+      for (const { words, correctAt, since } of this.runners) {
+        const correct = this.known.length ? "a shortest route" : "no route, and none drawn";
+        words.textContent = correctAt >= 0 ? `✓ ${correct}, ${plural(correctAt, "iteration")} after the last change` : `working, ${plural(since, "iteration")} after the last change`;
+        words.classList.toggle("good", correctAt >= 0);
       }
       this.same.textContent = this.differs ? "The first two differ. That should not be possible: please tell us." : `The first two have been equal in all of ${number(this.compared)} signals so far.`;
     }
@@ -641,11 +641,11 @@
     }
 
     describe() {
-      const { level, length, limit, iteration, path, right, isSlow } = this.shown, isOver = !right && iteration >= limit;
+      const { level, length, limit, iteration, path, correct, isSlow } = this.shown, isOver = !correct && iteration >= limit;
       const goes = `${number(level.height * level.width)} tiles, a route of ${number(length)} moves, iteration ${number(iteration)} of at most ${number(limit)}`;
-      const found = right ? "✓ a shortest route is drawn." : isOver ? `✗ wrong: ${plural(path.reduce((sum, on) => sum + on, 0), "tile")} drawn, ${number(length + 1)} in a shortest route.` : "no route yet.";
+      const found = correct ? "✓ a shortest route is drawn." : isOver ? `✗ wrong: ${plural(path.reduce((sum, on) => sum + on, 0), "tile")} drawn, ${number(length + 1)} in a shortest route.` : "no route yet.";
       this.words.textContent = `${goes}: ${found}`;
-      this.words.classList.toggle("good", right);
+      this.words.classList.toggle("good", correct);
       this.words.classList.toggle("bad", isOver);
       this.slow.hidden = !isSlow;
     }
@@ -696,14 +696,14 @@
 
     describe() {
       this.describeTile(this.board.askedTile);
-      const { count, mistake, right } = this.whole;
+      const { count, mistake, correct } = this.whole;
       this.verdict.classList.toggle("bad", Boolean(mistake));
       this.verdict.classList.toggle("good", !mistake);
       if (!mistake) {
         const open = this.policy.refused ? " So this maze does not show what is wrong; the proof does, for it is about all mazes." : this.hasRoute() ? "" : " There is no route, and none is drawn.";
         this.verdict.textContent = `${number(count)} statements checked on this maze, one for each tile, signal and iteration: all are true.${open}`;
       } else {
-        this.verdict.textContent = `Caught after iteration ${mistake.t} at ${place(this.automaton.level, mistake.tile)}: “${title(mistake.signal)}” is ${mistake.held ? "on" : "off"}, and the theorem says ${mistake.said ? "on" : "off"}. ${right ? "Yet the path in the end is right: a test of answers would pass." : "The path in the end is wrong, too."}`;
+        this.verdict.textContent = `Caught after iteration ${mistake.t} at ${place(this.automaton.level, mistake.tile)}: “${title(mistake.signal)}” is ${mistake.held ? "on" : "off"}, and the theorem says ${mistake.said ? "on" : "off"}. ${correct ? "Yet the path in the end is correct: a test of answers would pass." : "The path in the end is wrong, too."}`;
       }
       if (this.policy.refused) this.verdict.textContent += ` The prover refuses it: that “${title(this.policy.refused[0].split(" ")[0])}” means what the theorem says does not follow.`;
     }
@@ -750,8 +750,8 @@
       const words = { perfect: "without loops", loops: "with loops", random: "of random walls" }[family];
       let n = 0, wrong = 0, untrue = 0;
       this.inTurns(() => {
-        const level = levels.generate(family, 9, 1000 + n++), { right, mistake } = theorem.checkAll(this.policy, level, theorem.ghosts(level));
-        wrong += !right;
+        const level = levels.generate(family, 9, 1000 + n++), { correct, mistake } = theorem.checkAll(this.policy, level, theorem.ghosts(level));
+        wrong += !correct;
         untrue += mistake !== null;
         this.tests.textContent = `${n} random mazes ${words}: the answer was wrong on ${wrong}, some statement was false on ${untrue}.`;
         return n === 200;
@@ -782,7 +782,7 @@
 
     load() {
       this.turn = null;
-      this.tried = new Map(); // a portal's ends -> whether each network was right
+      this.tried = new Map(); // a portal's ends -> whether each network was correct
       this.begin(levels.joined(levels.parse(maze("portal"), 0), "closed", [globalThis.MazePlay.portal]));
     }
 
@@ -795,9 +795,9 @@
         runner.automaton = new Automaton(runner.policy, level, 0);
         while (runner.automaton.iteration < limit && runner.automaton.step());
         const path = runner.automaton.path();
-        runner.right = answer.length < 0 ? !path.some(Boolean) : answers.isRight(level, runner.policy, answer, [path]);
+        runner.correct = answer.length < 0 ? !path.some(Boolean) : answers.isCorrect(level, runner.policy, answer, [path]);
       }
-      if (ends && ends[0] !== ends[1]) this.tried.set(ends.join(), this.runners.map(({ right }) => right));
+      if (ends && ends[0] !== ends[1]) this.tried.set(ends.join(), this.runners.map(({ correct }) => correct));
       this.touch();
     }
 
@@ -829,12 +829,12 @@
     }
 
     describe() {
-      this.runners.forEach(({ words, right, automaton }, i) => {
+      this.runners.forEach(({ words, correct, automaton }, i) => {
         const drawn = plural(automaton.path().reduce((sum, on) => sum + on, 0), "tile"), all = [...this.tried.values()], wrong = all.filter((each) => !each[i]).length;
-        const found = right ? (this.length < 0 ? "✓ no route, and none drawn" : `✓ a shortest route, ${plural(this.length, "move")}`) : `✗ wrong: ${drawn} drawn, ${number(this.length + 1)} in a shortest route`;
+        const found = correct ? (this.length < 0 ? "✓ no route, and none drawn" : `✓ a shortest route, ${plural(this.length, "move")}`) : `✗ wrong: ${drawn} drawn, ${number(this.length + 1)} in a shortest route`;
         words.textContent = `${found}. Wrong at ${number(wrong)} of ${plural(all.length, "place")} tried.`;
-        words.classList.toggle("good", right);
-        words.classList.toggle("bad", !right);
+        words.classList.toggle("good", correct);
+        words.classList.toggle("bad", !correct);
       });
     }
   }

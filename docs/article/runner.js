@@ -20,7 +20,7 @@ globalThis.MazePlay.part(() => {
   }
 
   class Runner {
-    /** `reply` gets what there is to see, {run, playing, level, length, limit, iteration, path, right, tints, changedAt, isSlow}, again once it
+    /** `reply` gets what there is to see, {run, playing, level, length, limit, iteration, path, correct, tints, changedAt, isSlow}, again once it
      * has been shown; or {error}. */
     constructor(reply) {
       this.reply = reply;
@@ -71,14 +71,14 @@ globalThis.MazePlay.part(() => {
 
     show() {
       const { run, known: { length }, automaton, limit } = this, { level, iteration, changedAt } = automaton, path = automaton.path();
-      const right = answers.isRight(level, automaton.policy, this.answer, [path]);
-      if (right && iteration > 2 * length + 40) this.playing = false;
+      const correct = answers.isCorrect(level, automaton.policy, this.answer, [path]);
+      if (correct && iteration > 2 * length + 40) this.playing = false;
       const news = `${iteration} ${this.playing}`;
       if (news === this.told) return;
       this.told = news;
       this.isFree = false;
       const tints = Float32Array.from(level.tiles.keys(), flood(automaton));
-      this.reply({ run, playing: this.playing, level, length, limit, iteration, path, right, tints, changedAt, isSlow: automaton.isSlow });
+      this.reply({ run, playing: this.playing, level, length, limit, iteration, path, correct, tints, changedAt, isSlow: automaton.isSlow });
     }
   }
 

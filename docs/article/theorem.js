@@ -72,7 +72,7 @@ globalThis.MazePlay.part(() => {
 
   /** Check the theorem on a maze at every iteration to the last.
    *
-   * Return {count, mistake, right}: the statements that were checked, the first that is false with its iteration, or null,
+   * Return {count, mistake, correct}: the statements that were checked, the first that is false with its iteration, or null,
    * and whether the path is the canonical one in the end.
    */
   function checkAll(policy, level, known) {
@@ -87,7 +87,7 @@ globalThis.MazePlay.part(() => {
       if (automaton.iteration >= known.last) break;
       automaton.step();
     }
-    return { count, mistake, right: automaton.path().every((on, tile) => on === known.onPath[tile]) };
+    return { count, mistake, correct: automaton.path().every((on, tile) => on === known.onPath[tile]) };
   }
 
   globalThis.MazePlay.theorem = { STEPS, WORDS, neighbour, nearer, ghosts, says, inWords, check, checkAll };

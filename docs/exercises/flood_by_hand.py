@@ -85,9 +85,9 @@ film(flood, Signal.WET)
 # %%
 moves = solvers.distances(MAZE, tuple(np.argwhere(MAZE == Tile.TARGET)[0]))
 for t, state in enumerate(flood.trace(MAZE[None])):
-    right = (moves >= 0) & (moves < t)
-    assert (state[0, Signal.WET] == right).all(), f"after {t} iterations the flood is not where it should be"
-    print(f"after {t:2} iterations {right.sum():2} tiles are wet")
+    correct = (moves >= 0) & (moves < t)
+    assert (state[0, Signal.WET] == correct).all(), f"after {t} iterations the flood is not where it should be"
+    print(f"after {t:2} iterations {correct.sum():2} tiles are wet")
 
 # %% [markdown]
 # **Question A**: could a rule read a shortest path off the last state of the flood? If not, what has been lost?
@@ -153,7 +153,7 @@ def automaton(enters):
 film(automaton(enters_any), Signal.PATH, times=(6, 18, 20, 24, 30, 40))
 
 # %% [markdown]
-# It waits at the source until the flood comes, and then walks. In this maze it is right. In an open room it is not:
+# It waits at the source until the flood comes, and then walks. In this maze it is correct. In an open room it is not:
 
 # %%
 ROOM = parse("......\n.S....\n...#..\n......\n....T.")
@@ -190,15 +190,15 @@ def enters(see, d):
 film(automaton(enters), Signal.PATH, ROOM, (8, 10, 12, 14, 16, 40))
 
 # %% [markdown]
-# Is it right on other mazes? The solver's path breaks ties in the same way.
+# Is it correct on other mazes? The solver's path breaks ties in the same way.
 
 # %%
 mazes = generate(np.random.default_rng(0), n=300, size=10, generator="random", wall_probability=0.3)
 for rule in (enters_any, enters):
     *_, last = automaton(rule).trace(mazes)
-    right = (last[:, Signal.PATH] == shortest_path(mazes)).all(axis=(1, 2))
-    print(f"{rule.__name__:10} is right on {right.sum()} of {len(mazes)} mazes")
-assert right.all(), "some path is not the canonical one: does a later direction win somewhere?"
+    correct = (last[:, Signal.PATH] == shortest_path(mazes)).all(axis=(1, 2))
+    print(f"{rule.__name__:10} is correct on {correct.sum()} of {len(mazes)} mazes")
+assert correct.all(), "some path is not the canonical one: does a later direction win somewhere?"
 
 # %% [markdown]
 # Your rules are a network, too. The compiler finds weights with which each iteration is a sum and a ReLU, and proves

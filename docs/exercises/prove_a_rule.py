@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercise: prove a rule wrong, and another right
+# # Exercise: prove a rule wrong, and another correct
 #
 # Three rules of a flood look alike, and pass the same thousand tests. One of them is wrong. You find out which, why,
 # and how one can be sure of the others, on every maze of any size. There are four gaps, `...`, to fill in. You need the
@@ -72,8 +72,8 @@ mazes = generate(np.random.default_rng(0), n=1000, size=9, generator="perfect")
 reached = np.stack([distances(tiles) >= 0 for tiles in mazes])
 for name, automaton in RULES.items():
     *_, last = automaton.trace(mazes)
-    right = (last[:, Signal.WET] == reached).all(axis=(1, 2))
-    print(f"{name:8} is right on {right.sum()} of {len(mazes)} mazes")
+    correct = (last[:, Signal.WET] == reached).all(axis=(1, 2))
+    print(f"{name:8} is correct on {correct.sum()} of {len(mazes)} mazes")
 
 # %% [markdown]
 # ## 2. Say what is to be proven
@@ -148,7 +148,7 @@ print(found.holds, {signal.name: words for signal, words in found.theorem.means.
 assert found.holds
 
 # %% [markdown]
-# **Question A**: why is `forgets` right? What does the distance of a tile's neighbours have to do with it?
+# **Question A**: why is `forgets` correct? What does the distance of a tile's neighbours have to do with it?
 #
 # **Draw a maze** on which `shy` is wrong. It takes few tiles. In what are all thousand mazes of the test alike, and
 # yours is not?
@@ -168,7 +168,7 @@ counterexample = parse("""
 # %%
 *_, last = RULES["shy"].trace(counterexample[None])
 missing = (distances(counterexample) >= 0) & ~last[0, Signal.WET]
-assert missing.any(), "the rule is right on this maze: where does the flood meet itself, from above and from below?"
+assert missing.any(), "the rule is correct on this maze: where does the flood meet itself, from above and from below?"
 times = (2, 4, 6, 8, 30)
 states = [state[0, Signal.WET] for state in RULES["shy"].trace(counterexample[None])]
 frames = [draw_level(counterexample, states[min(t, len(states) - 1)], cell=20) for t in times]
@@ -197,7 +197,7 @@ network, _ = compile_automaton(RULES["keeps"])
 
 
 def passes(network, size, n):
-    """Return whether a network is right on some mazes of a size."""
+    """Return whether a network is correct on some mazes of a size."""
     tests = generate(np.random.default_rng(1), n=n, size=size, generator="perfect")
     reached = np.stack([distances(tiles) for tiles in tests])
     with torch.no_grad():
@@ -225,7 +225,7 @@ for place in network.weights[0].nonzero().tolist():
         broken.weights[0][tuple(place)] += 0.03
     seen[certified(broken), passes(broken, size=7, n=10), passes(broken, size=31, n=10)] += 1
 for (holds, small, large), number in sorted(seen.items(), reverse=True):
-    print(f"{number:3} networks: certified {holds!s:5}, right on 7 x 7 {small!s:5}, on 31 x 31 {large!s:5}")
+    print(f"{number:3} networks: certified {holds!s:5}, correct on 7 x 7 {small!s:5}, on 31 x 31 {large!s:5}")
 assert any(holds is True for holds, *_ in seen), "some of these networks can be certified: was it asked for?"
 assert all(small and large for holds, small, large in seen if holds), "a certified network is wrong"
 
@@ -247,8 +247,8 @@ assert all(small and large for holds, small, large in seen if holds), "a certifi
 #   rules, and a proof ties rules to what they are for. One without the other says little.
 # - **C**: a wet tile has a value a little above or below that of others, and passes the error on. After enough tiles it
 #   is large enough to be rounded to the wrong side. So a test has to be as long as the longest way, and there is none.
-# - **D**: it may be right. The certificate bounds errors from above, for mazes that nobody draws, too. It is a promise
-#   where it holds, and no verdict where it does not.
+# - **D**: it may be correct. The certificate bounds errors from above, for mazes that nobody draws, too. It is a
+#   promise where it holds, and no verdict where it does not.
 #
 # </details>
 #

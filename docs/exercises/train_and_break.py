@@ -32,7 +32,7 @@ Image.open("runs/class/curves.png")
 
 # %% [markdown]
 # Beside yours there are two networks that come with the package. `exact` does what an automaton does that is proven
-# right on every maze; `healing` is too, and begins again when it finds a contradiction.
+# correct on every maze; `healing` is too, and begins again when it finds a contradiction.
 #
 # These functions run a network and count how many of its paths are as short as can be.
 
@@ -52,7 +52,7 @@ def solved(mazes, state):
 def show(mazes, state):
     """Draw the first six mazes with the path of a state in blue, and outlines around the shortest path."""
     drawn = zip(mazes[:6], state[:6, 0].numpy(), shortest_path(mazes[:6]), solved(mazes, state), strict=False)
-    frames = [captioned(draw_level(m, p, 16, s), "solved" if right else "wrong") for m, p, s, right in drawn]
+    frames = [captioned(draw_level(m, p, 16, s), "solved" if correct else "wrong") for m, p, s, correct in drawn]
     return Image.fromarray(contact_sheet(frames, columns=6))
 
 
@@ -64,7 +64,7 @@ for name, state in states.items():
 # %% [markdown]
 # ## 2. Size
 #
-# The network is the same at each tile, so it runs on mazes of any size. Is it right there? A long path takes many
+# The network is the same at each tile, so it runs on mazes of any size. Is it correct there? A long path takes many
 # iterations: give it 16 at first, and then enough of them. **How many are enough** for a path of L moves, if nothing
 # can move faster than a tile an iteration, and has to go there and back?
 
@@ -123,7 +123,7 @@ show(without, run(yours, without, 64))
 # ## 4. Damage
 #
 # The networks have solved the mazes with a border. Now set all channels to 0 in a square of 3 x 3 tiles in the middle,
-# as if it had been cut out, and let them go on. **Which of the three will be right again?**
+# as if it had been cut out, and let them go on. **Which of the three will be correct again?**
 
 
 # %% [gap]
@@ -170,7 +170,7 @@ show(mazes, run(policies["exact"], mazes, 64, broken["exact"]))
 recover({name: state.flip(0) for name, state in states.items()})
 
 # %% [markdown]
-# **Question C**: the network that is proven right on every maze recovers worst. Is the proof wrong? What does it say?
+# **Question C**: the network that is proven correct on every maze recovers worst. Is the proof wrong? What does it say?
 #
 # **Question D**: nobody damaged yours in the training. Why may it recover all the same?
 #
@@ -192,4 +192,4 @@ recover({name: state.flip(0) for name, state in states.items()})
 #
 # </details>
 #
-# Next: [prove a rule wrong, and another right](prove_a_rule.py).
+# Next: [prove a rule wrong, and another correct](prove_a_rule.py).

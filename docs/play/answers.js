@@ -43,7 +43,7 @@ globalThis.MazePlay.part(() => {
   }
 
   /** Return whether the channels of an answer, (H W) of 0 and 1 each, are what a policy should draw in the end. */
-  function isRight(level, policy, answer, paths) {
+  function isCorrect(level, policy, answer, paths) {
     if (policy.levels) return answer.wanted !== null && difference(answer.wanted, paths) === 0;
     const [path] = paths, { length } = answer, tiles = [];
     path.forEach((on, tile) => on && tiles.push(tile));
@@ -71,5 +71,5 @@ globalThis.MazePlay.part(() => {
     return -1;
   }
 
-  globalThis.MazePlay.answers = { solve, isRight, difference, tileToBlock };
+  globalThis.MazePlay.answers = { solve, isCorrect, difference, tileToBlock };
 });

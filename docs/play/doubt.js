@@ -9,7 +9,7 @@ globalThis.MazePlay.part(() => {
   const SIZES = [4, 6, 8, 12, 16, 24, 32], EACH = 8; // inner sizes of larger mazes, and how many of each family
   const ENDS = [SOURCE, TARGET];
 
-  /** Runs a policy on levels, each until its answer is right or the limit is reached. */
+  /** Runs a policy on levels, each until its answer is correct or the limit is reached. */
   class Examiner {
     constructor(policy) {
       if (policy.levels) throw new Error(`this page cannot solve the task ${policy.task}, so it cannot tell where ${policy.name} fails`);
@@ -19,7 +19,7 @@ globalThis.MazePlay.part(() => {
       this.n = 0;
     }
 
-    /** Return the iterations after which no right answer is expected. */
+    /** Return the iterations after which no correct answer is expected. */
     limit({ tiles }, length) {
       const { bound, iterations } = this.policy, { constant, per_move: perMove, per_tile: perTile, per_move_and_tile: both } = bound || {};
       if (bound) return Math.ceil(constant + perMove * length + perTile * tiles.length + both * length * tiles.length);
@@ -31,7 +31,7 @@ globalThis.MazePlay.part(() => {
       return this.policy.needs_border ? levels.resized(level, 1) : level;
     }
 
-    /** Return {length} of a right answer if a level is one of the task, with an answer; else null. */
+    /** Return {length} of a correct answer if a level is one of the task, with an answer; else null. */
     solved(level) {
       const count = (kind) => level.tiles.reduce((sum, tile) => sum + (tile === kind), 0);
       if (this.ends.some((kind) => count(kind) !== 1) || !level.tiles.some((tile) => tile !== WALL)) return null;
@@ -51,7 +51,7 @@ globalThis.MazePlay.part(() => {
       this.n++;
       while (automaton.iteration < most) {
         const isAtRest = automaton.step() === 0;
-        if (answers.isRight(automaton.level, this.policy, target, automaton.answer())) return false;
+        if (answers.isCorrect(automaton.level, this.policy, target, automaton.answer())) return false;
         if (isAtRest) return true;
       }
       return true;

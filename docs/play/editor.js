@@ -11,7 +11,7 @@
       [["UP", "down"], ["LEFT", "right"], ["DOWN", "up"], ["RIGHT", "left"]].map(([name, from]) => `${name} = (${from}(tile(TARGET)) | ${from}(${name})) & ~tile(WALL) | ${name}\n`).join("")],
     "flood": ["reach", "# Wet is the source, and whatever is free beside a wet tile.\nPATH = WET\nWET = (tile(SOURCE) | around(WET)) & ~tile(WALL) | WET\n"],
     "even moves": ["even", "# Where an even number of moves may end.\nPATH = EVEN\nEVEN = tile(SOURCE) | around(ODD) & ~tile(WALL) | EVEN\nODD = around(EVEN) & ~tile(WALL) | ODD\n"],
-    "dead ends": ["path", "# Fills dead ends. Right where there is a way and no loop: Check finds a maze that is not so.\nPATH = FREE & ~FILLED\nFILLED = tile(EMPTY)\n  & around(~(tile(EMPTY) | tile(SOURCE) | tile(TARGET)) | FILLED, 3) | FILLED\nFREE = tile(EMPTY) | tile(SOURCE) | tile(TARGET)\n"],
+    "dead ends": ["path", "# Fills dead ends. Correct where there is a way and no loop: Check finds a maze that is not so.\nPATH = FREE & ~FILLED\nFILLED = tile(EMPTY)\n  & around(~(tile(EMPTY) | tile(SOURCE) | tile(TARGET)) | FILLED, 3) | FILLED\nFREE = tile(EMPTY) | tile(SOURCE) | tile(TARGET)\n"],
     "shortest path": ["path", "# A flood from the target; NEAR_U: the tile above was wet first. Then a walk from the source.\n" +
       "PATH = ON\nON = tile(SOURCE) & FLOOD | ENTER_U | ENTER_L | ENTER_D | ENTER_R\nFLOOD = tile(TARGET) | (FLOOD | around(FLOOD)) & ~tile(WALL)\n" +
       [["U", "up"], ["L", "left"], ["D", "down"], ["R", "right"]].map(([letter, towards]) => `NEAR_${letter} = (NEAR_${letter} | ${towards}(FLOOD) & ~FLOOD) & ~tile(WALL)\n`).join("") +
@@ -133,9 +133,9 @@
 
   function showCheck({ n, isGoing, level, words }) {
     const mazes = `${n.toLocaleString("en")} ${n === 1 ? "maze" : "mazes"}`;
-    if (isGoing) return void (find("verdict").textContent = `Right on ${mazes} so far …`);
+    if (isGoing) return void (find("verdict").textContent = `Correct on ${mazes} so far …`);
     stopCheck();
-    if (!level) return void Object.assign(find("verdict"), { className: "good", textContent: `Right on all ${mazes} that were tried: all of up to 3 × 3 tiles, and 300 larger ones. That is no proof; the Python program asks for one.` });
+    if (!level) return void Object.assign(find("verdict"), { className: "good", textContent: `Correct on all ${mazes} that were tried: all of up to 3 × 3 tiles, and 300 larger ones. That is no proof; the Python program asks for one.` });
     find("verdict").textContent = `Wrong on maze ${n.toLocaleString("en")}, which is shown: ${words}. Step back to see how.`;
     begin(level);
     setPlaying(false);
@@ -157,8 +157,8 @@
     stage.drawThumbnails(state, picture);
     const { level } = state.automaton, link = levels.encode(level), path = state.automaton.path(), n = path.reduce((sum, on) => sum + on, 0);
     if (state.solved !== link) Object.assign(state, { solved: link, wanted: trial.solve(level, state.specification) });
-    const isRight = trial.holds(level, path, state.wanted);
-    find("status").innerHTML = `iteration <b>${state.automaton.iteration}</b> · answer <b>${n}</b> ${n === 1 ? "tile" : "tiles"} ${isRight ? '· <span class="good">right</span>' : ""}`;
+    const isCorrect = trial.holds(level, path, state.wanted);
+    find("status").innerHTML = `iteration <b>${state.automaton.iteration}</b> · answer <b>${n}</b> ${n === 1 ? "tile" : "tiles"} ${isCorrect ? '· <span class="good">correct</span>' : ""}`;
   });
 
   // ---- the page

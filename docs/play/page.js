@@ -11,7 +11,7 @@
   const DOUBT_SECONDS = 20;
 
   const state = {
-    policy: null, automaton: null, answer: null, isRight: false, channel: 0, playing: true, tool: "walls",
+    policy: null, automaton: null, answer: null, isCorrect: false, channel: 0, playing: true, tool: "walls",
     seed: Math.floor(Math.random() * 1e9), cursor: null, due: 0, demo: null,
   };
   let picture;
@@ -58,7 +58,7 @@
 
   function levelChanged() {
     state.answer = answers.solve(state.automaton.level, state.policy);
-    state.isRight = false;
+    state.isCorrect = false;
   }
 
   const newLevel = guarded(() => {
@@ -173,7 +173,7 @@
 
   function judge() {
     const { automaton, policy, answer } = state;
-    state.isRight = answers.isRight(automaton.level, policy, answer, automaton.answer());
+    state.isCorrect = answers.isCorrect(automaton.level, policy, answer, automaton.answer());
   }
 
   const frame = guarded((now) => {
@@ -200,18 +200,18 @@
   }
 
   function showStatus() {
-    const { automaton, answer, isRight, policy } = state;
+    const { automaton, answer, isCorrect, policy } = state;
     const nPath = automaton.answer().reduce((sum, path) => path.reduce((n, on) => n + on, sum), 0);
     const what = policy.output === "visited tiles" ? "visited" : policy.levels ? "answer" : "path";
     const said = { "visited tiles": "all in reach visited", "all shortest paths": "all shortest paths found" };
     find("status").innerHTML = `iteration <b>${automaton.iteration}</b> · ${what} <b>${nPath}</b> tiles<span></span>`;
-    const verdict = Object.assign(find("status").lastChild, { className: isRight ? "good" : "" });
-    const words = isRight ? said[policy.output] || policy.found : doubt(automaton, policy, answer);
+    const verdict = Object.assign(find("status").lastChild, { className: isCorrect ? "good" : "" });
+    const words = isCorrect ? said[policy.output] || policy.found : doubt(automaton, policy, answer);
     if (words) verdict.before(" · ");
     verdict.textContent = words;
   }
 
-  /** Return what there is to say of a path that is not known to be right. */
+  /** Return what there is to say of a path that is not known to be correct. */
   function doubt(automaton, policy, answer) {
     if (!policy.levels) return answer.length < 0 && levels.hasEnds(policy) ? "no path joins source and target" : "";
     if (!answer.wanted) return "no exact answer known here";
@@ -297,7 +297,7 @@
     }
 
     advance(now) {
-      if (!state.isRight) {
+      if (!state.isCorrect) {
         this.readyAt = null;
         return;
       }

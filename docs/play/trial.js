@@ -31,7 +31,7 @@ globalThis.MazePlay.part(() => {
   /** Return whether a path is the answer. */
   function holds(level, path, wanted) {
     if (wanted instanceof Uint8Array) return path.every((on, tile) => on === wanted[tile]);
-    return wanted.length < 0 ? !path.some(Boolean) : answers.isRight(level, ENDS, wanted, [path]);
+    return wanted.length < 0 ? !path.some(Boolean) : answers.isCorrect(level, ENDS, wanted, [path]);
   }
 
   /** Yield all mazes of some rows and columns, with one source and one target or without both. */

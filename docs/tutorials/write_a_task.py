@@ -160,7 +160,7 @@ print(env.render())
 # targets](../../examples/16_nearest_of_several_targets.py), and [weighted
 # terrain](../../examples/17_weighted_terrain.py) with Dijkstra's algorithm as the exact solution. The latter brings
 # `guidance` too, channels in which a solver shows every tile its next move; with `--guidance 1` networks learn them.
-# An automaton that reads such tiles becomes a network that is proven right, in [your own world in an
+# An automaton that reads such tiles becomes a network that is proven correct, in [your own world in an
 # hour](your_own_world.py). `maze-nca-gym export MODEL --import MODULE --out mine.html` writes [a
 # page](../playground.md) on which you draw such tiles while a network runs.
 

@@ -111,8 +111,8 @@ def main(out: Path = Path("runs/huge"), size: int = 32768, processes: int = 2, c
     print(json.dumps(facts), flush=True)
     if check:
         path, moves = shortest_path(np.load(maze, mmap_mode="r"))
-        right = np.array_equal(path, np.load(folder / "path.npy"))
-        print(json.dumps({"moves": moves, "tiles of the path": int(np.unpackbits(path).sum()), "right": right}))
+        correct = np.array_equal(path, np.load(folder / "path.npy"))
+        print(json.dumps({"moves": moves, "tiles of the path": int(np.unpackbits(path).sum()), "correct": correct}))
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ SECTION = """## The largest mazes
 
 ![Seconds against tiles](largest.png)
 
-Made by `python -m experiments.scaling.largest`. The whole path of the network is that of the exact solver on {right} of
-{all} mazes. What this means, and the columns: [question 7](questions/largest-maze.md).
+Made by `python -m experiments.scaling.largest`. The whole path of the network is that of the exact solver on
+{correct} of {all} mazes. What this means, and the columns: [question 7](questions/largest-maze.md).
 
 {table}
 
@@ -141,8 +141,8 @@ def measure(family: str, size: int) -> Record:
     (kilobytes,) = re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
     distances, compiled = timed(solvers.distances, tiles)
     moves = int(distances[tiles == Tile.TARGET][0])
-    right = np.array_equal(state[:, :, 0] > 0, solvers.shortest_path(tiles)) and drawn <= 2 * moves + 2
-    facts = {"maze": family, "size": size, "moves": moves, "path": drawn, "rest": still, "right": right}
+    correct = np.array_equal(state[:, :, 0] > 0, solvers.shortest_path(tiles)) and drawn <= 2 * moves + 2
+    facts = {"maze": family, "size": size, "moves": moves, "path": drawn, "rest": still, "correct": correct}
     facts |= {"computed": round(n_computed / tiles.size, 1), "GB": round(int(kilobytes) * 1024 / 1e9, 2)}
     times = (seconds, timed(search, tiles)[1] if size <= LARGEST_IN_PYTHON else None, compiled)
     return facts | dict(zip(CLOCKS, times, strict=True))
@@ -158,7 +158,7 @@ def write(records: list[Record], out: Path) -> None:
             axes.plot(*zip(*points, strict=True), marker + "-", color=colour, label=f"{clock[:-3]}: {family}")
         axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=10)
     texts = [{name: f"{value:,}" if value and name != "maze" else value for name, value in r.items()} for r in records]
-    counts = {"all": len(records), "right": sum(r.pop("right") == "1" for r in texts)}
+    counts = {"all": len(records), "correct": sum(r.pop("correct") == "1" for r in texts)}
     (out / "largest.md").write_text(SECTION.format(**counts, table=Table.of_records(texts).markdown()))
 
 

@@ -376,8 +376,8 @@ def _in_turn(convert: Callable[[Any], Any], levels: Iterable[Any]) -> list[Any]:
 def _ends(tiles: Tiles, allowed: tuple[int, ...] = (0, 1)) -> list[NDArray[np.int64]]:
     """Return the [row, col] of source and target of one level, none if it has neither and may have none."""
     source, target = (np.argwhere(tiles == tile) for tile in (Tile.SOURCE, Tile.TARGET))
-    right = len(source) == len(target) in allowed
-    check(right, f"it must have one source (agent) and one target (goal), got {len(source)} and {len(target)}")
+    correct = len(source) == len(target) in allowed
+    check(correct, f"it must have one source (agent) and one target (goal), got {len(source)} and {len(target)}")
     return [*source, *target]
 
 

@@ -129,7 +129,7 @@ def score(
 
 
 def check_numbers(paths: NDArray[np.float32]) -> None:
-    """Check that no prediction is NaN: rounded it would look like an empty tile, which can be right.
+    """Check that no prediction is NaN: rounded it would look like an empty tile, which can be correct.
 
     Args:
         paths: (N, H, W) or (N, K, H, W) floats.

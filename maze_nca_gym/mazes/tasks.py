@@ -72,7 +72,7 @@ class Task:
         usual_length: approximate number of tiles on the longest solutions of the paper's mazes at size 16, of all
             channels.
         default_steps: iterations at size 16 for a model that states no number itself.
-        found: the text of the window when the answer is right.
+        found: the text of the window when the answer is correct.
         may_be_empty: whether an empty answer is valid, such as for dead ends in a maze without any. If False, a level
             whose answer is empty is unsolvable, and refused. `scoring` says how an empty answer is measured.
         guidance: (N, H, W) tiles -> `Guidance`, or its (N, G, H, W) bool channels alone, which count from the start:
@@ -86,7 +86,7 @@ class Task:
         specification: () -> the task's `Ghosts`, with one of `Ghosts.answers` for each channel: the answer in terms of
             facts about the maze, which a proof must show that an automaton draws (`ghosts`). It may take an `order` of
             directions. By default the specification of `solve` if that is a `ghosts.fixpoint`, else None: then no
-            automaton can be proven right, only tried.
+            automaton can be proven correct, only tried.
     """
 
     name: str

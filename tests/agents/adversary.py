@@ -1,4 +1,4 @@
-"""Wrong automata and networks, made from right ones by the family; and an evaluator that shares nothing with proofs."""
+"""Wrong automata and networks, made from correct ones by family; and an evaluator that shares nothing with proofs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def mazes(task: Task):
     return [maze for maze in found if task.is_answer(task.solve(maze[None]))[0]]
 
 
-def is_right(automaton, later=0, on=None):
+def is_correct(automaton, later=0, on=None):
     """Return whether an automaton shows an optimal answer from its bound on, on all mazes or some."""
     task, answers = find_task(automaton.task), [int(signal) for signal in automaton.answers]
     for maze in mazes(task) if on is None else on:
@@ -169,7 +169,7 @@ P = PathSignal
 
 
 def families() -> Iterator[tuple[str, Automaton]]:
-    """Yield wrong automata of the shortest path, each with the name of its family; some mutants are right after all."""
+    """Yield wrong automata of the shortest path, each with the name of its family; some mutants are still correct."""
     rng = np.random.default_rng(23)
     yield from (("a mutation", mutated(rng, SHORTEST_PATH)) for _ in range(90))
     for bound in [

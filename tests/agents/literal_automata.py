@@ -1,4 +1,4 @@
-"""The paper's automata as printed: each class below keeps one slip of the appendix in an otherwise right automaton."""
+"""The paper's automata as printed: each class keeps one slip of the appendix in an otherwise correct automaton."""
 
 from __future__ import annotations
 

@@ -34,31 +34,31 @@ def verdict_of(automaton):
         proof = prove(automaton)
     except ValueError:
         return None
-    if proof.verdict == "described" and not proof.stated:
+    if proof.verdict == "characterised" and not proof.stated:
         for maze in adversary.mazes(find_task(automaton.task))[::2]:
             picture = MazePicture(maze[None], proof.theorem.ghosts(maze[None]))
             for t, held in enumerate(adversary.states(automaton, maze, 40)):
                 for signal, said in proof.theorem.signals(picture, CENTRE, np.int64(t)).items():
                     assert (np.broadcast_to(said, (1, *maze.shape))[0] == held[signal]).all(), (signal, t)
     wrong = [trial.wrong for trial in proof.trials if trial.wrong is not None]
-    assert not any(adversary.is_right(automaton, 60, [maze]) for maze in wrong)
+    assert not any(adversary.is_correct(automaton, 60, [maze]) for maze in wrong)
     return proof.verdict
 
 
 def check(rows):
-    """Check that no wrong automaton is right; return by family how many there were, and which verdicts they got."""
+    """Check that no wrong automaton is correct; return by family how many there were, and which verdicts they got."""
     found = Counter()
     for family, automaton in rows:
-        right = adversary.is_right(automaton, LATER if family == "wrong late" else 12)
+        correct = adversary.is_correct(automaton, LATER if family == "wrong late" else 12)
         verdict = verdict_of(automaton)
-        found[family, "right" if right else "wrong", verdict] += 1
-        assert right or verdict != "right", (family, automaton)
+        found[family, "correct" if correct else "wrong", verdict] += 1
+        assert correct or verdict != "correct", (family, automaton)
     return found
 
 
-def test_the_evaluator_finds_the_shortest_path_right():
-    assert adversary.is_right(SHORTEST_PATH, 12)
-    assert not adversary.is_right(adversary.late(4), 12)
+def test_the_evaluator_finds_the_shortest_path_correct():
+    assert adversary.is_correct(SHORTEST_PATH, 12)
+    assert not adversary.is_correct(adversary.late(4), 12)
 
 
 def test_some_wrong_automata_get_no_verdict_that_says_more():

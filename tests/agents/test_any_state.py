@@ -1,4 +1,4 @@
-"""The automaton that is right from any state: random states, every quiet loop, its proof, and twins that are wrong."""
+"""The automaton that is correct from any state: random states, every quiet loop, its proof, and wrong mutants."""
 
 from dataclasses import replace
 from itertools import product
@@ -45,7 +45,7 @@ def any_signals(rng, automaton, tiles, ordered, heard):
 
 
 def late(automaton, n_bits, tiles, signals, beyond=40):
-    """Return by how many iterations the path became right for good after the bound, for each maze."""
+    """Return by how many iterations the path became correct for good after the bound, for each maze."""
     path = shortest_path(tiles)
     bound = (tiles != Tile.WALL).sum(axis=(1, 2)) + n_bits + 2 * np.maximum(path.sum(axis=(1, 2)) - 1, 0) + 9
     view, right_from = automaton.view(tiles, signals), np.zeros(len(tiles), int)
@@ -67,7 +67,7 @@ def test_all_words_follow_one_another(n_bits):
 
 
 @for_each("size", [(1, 4, 3), (2, 3, 3), (3, 3, 4), (3, 4, 4), (5, 5, 5), (4, 7, 5)])
-def test_random_states_become_right_within_the_bound(size):
+def test_random_states_become_correct_within_the_bound(size):
     *shape, n_bits = size
     rng, automaton = np.random.default_rng(11), any_state_automaton(n_bits)
     for ordered, heard in ((False, False), (True, False), (True, True)):
@@ -76,7 +76,7 @@ def test_random_states_become_right_within_the_bound(size):
 
 
 @pytest.mark.parametrize("most", [2_000, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_from_a_fresh_start_small_mazes_are_right(most):
+def test_from_a_fresh_start_small_mazes_are_correct(most):
     automaton = any_state_automaton(4)
     for tiles in (tiles[:: -(-len(tiles) // most)] for tiles in all_mazes(automaton.problem)):
         assert late(automaton, 4, tiles, automaton.view(tiles).signals, beyond=1).max() <= -10

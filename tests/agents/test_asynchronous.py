@@ -28,7 +28,7 @@ def test_with_all_tiles_at_once_it_draws_what_the_other_draws(border):
 
 
 @some_and_all("names", ("probability 1/2", "in sweeps, backwards", "the path starved"), SCHEDULES)
-def test_under_any_schedule_it_is_right_within_its_rounds(names):
+def test_under_any_schedule_it_is_correct_within_its_rounds(names):
     for name, border in product(names, (True, False)):
         tiles = mazes(n=4, size=5, border=border)
         found = run(ASYNCHRONOUS, tiles, SCHEDULES[name][0])
@@ -47,11 +47,11 @@ def test_the_other_is_not():
 
 @for_each("drawing", ("S.\n..\n.T", "S..T", "T.\n.S", "ST\n#."))
 def test_no_schedule_leads_to_a_wrong_state(drawing):
-    n_states, right = reachable_states(parse(drawing))
-    assert right
+    n_states, correct = reachable_states(parse(drawing))
+    assert correct
     assert n_states > 20
-    _, right = reachable_states(parse(drawing), SHORTEST_PATH)
-    assert right == (drawing in ("S..T", "ST\n#."))
+    _, correct = reachable_states(parse(drawing), SHORTEST_PATH)
+    assert correct == (drawing in ("S..T", "ST\n#."))
 
 
 def never_waits(n, see):

@@ -1,4 +1,4 @@
-"""Policies that guarantee to need no border are right without one, and with one."""
+"""Policies that guarantee to need no border are correct without one, and with one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each formula of the paper that is printed wrong, alone in an otherwise right automaton, fails on a tiny maze."""
+"""Each formula of the paper that is printed wrong, alone in an otherwise correct automaton, fails on a tiny maze."""
 
 from __future__ import annotations
 
@@ -65,21 +65,21 @@ SEARCH_SLIPS = {
 
 
 def states(policy: Policy, tiles: Tiles) -> list[np.ndarray]:
-    """Channel 0 after every step, for far longer than a right automaton needs."""
+    """Channel 0 after every step, for far longer than a correct automaton needs."""
     maze = torch.from_numpy(one_hot(tiles))[None]
     with torch.no_grad():
         return [state[0, 0].numpy() for state in iterate(policy, maze, 6 * tiles.size)]
 
 
 def finds_all_paths(policy: Policy, tiles: Tiles) -> bool:
-    """Whether the path is the right one when it first joins source and target."""
+    """Whether the path is the correct one when it first joins source and target."""
     ends = tiles >= Tile.SOURCE
     joined = [path for path in states(policy, tiles) if (path[ends] >= 1).all()]
     return bool(joined) and np.array_equal(joined[0], all_shortest_paths(tiles)[0])
 
 
 def visits_in_order(policy: Policy, tiles: Tiles) -> bool:
-    """Whether exactly the right tiles are visited, one at a time, in the order of a sequential search."""
+    """Whether exactly the correct tiles are visited, one at a time, in the order of a sequential search."""
     visited = np.stack(states(policy, tiles)) > 0
     row, col = np.argwhere(tiles == Tile.SOURCE)[0]
     order = depth_first_order(tiles, (int(row), int(col)))
@@ -91,14 +91,14 @@ def visits_in_order(policy: Policy, tiles: Tiles) -> bool:
 @for_each("slip", PATH_SLIPS)
 def test_slips_in_the_shortest_path(slip):
     tiles = parse(PATH_SLIPS[slip])
-    assert finds_all_paths(literal.PathFinder(), tiles), "right but for the slip"
+    assert finds_all_paths(literal.PathFinder(), tiles), "correct but for the slip"
     assert not finds_all_paths(slip(), tiles)
 
 
 @for_each("slip", SEARCH_SLIPS)
 def test_slips_in_the_depth_first_search(slip):
     tiles = parse(SEARCH_SLIPS[slip])
-    assert visits_in_order(literal.DepthFirst(), tiles), "right but for the slip"
+    assert visits_in_order(literal.DepthFirst(), tiles), "correct but for the slip"
     assert not visits_in_order(slip(), tiles)
 
 

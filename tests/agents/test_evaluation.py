@@ -67,7 +67,7 @@ class TestIntervals:
 
     def test_groups_that_are_alike_count_once(self):
         rng = np.random.default_rng(1)
-        whole = [rng.random(60) < 0.8 for _ in range(1000)]  # 60 groups, each all right or all wrong
+        whole = [rng.random(60) < 0.8 for _ in range(1000)]  # 60 groups, each all correct or all wrong
         intervals = [proportion(np.repeat(groups, 33), 60) for groups in whole]
         assert 0.925 < np.mean([i.low <= 0.8 <= i.high for i in intervals]) < 0.975
         assert intervals[0] == proportion(whole[0])

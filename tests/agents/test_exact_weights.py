@@ -61,8 +61,8 @@ def check_path(tiles: Tiles, dtype: torch.dtype = torch.float32) -> None:
     maze = torch.from_numpy(one_hot(tiles)).to(dtype)
     with torch.no_grad():
         for step, state in enumerate(iterate(shipped("shortest-path"), maze, int(due.max()) + 8)):
-            right = (state[:, 0] == torch.from_numpy(paths)).flatten(1).all(dim=1)
-            assert torch.equal(right, torch.from_numpy(due <= step) | ~solvable)
+            correct = (state[:, 0] == torch.from_numpy(paths)).flatten(1).all(dim=1)
+            assert torch.equal(correct, torch.from_numpy(due <= step) | ~solvable)
             assert ((state[:, 0] == 0) | (state[:, 0] == 1)).all()
 
 
@@ -73,7 +73,7 @@ def scan_time(tiles: Tiles) -> np.ndarray:
 
 
 def check_diameter(tiles: Tiles, dtype: torch.dtype = torch.float32) -> None:
-    """In {0, 1} after every iteration; right within the guaranteed time, with nothing moving, and ever after."""
+    """In {0, 1} after every iteration; correct within the guaranteed time, with nothing moving, and ever after."""
     paths, maze = diameter(tiles), torch.from_numpy(one_hot(tiles, 2)).to(dtype)
     due = int((scan_time(tiles) + 2 * paths.sum(axis=(1, 2)) + 5).max())
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Worlds whose exact solver is one rule, those of the example: searched otherwise, proven right with nothing named."""
+"""The example's tasks whose exact solver is one rule: searched otherwise, proven correct with nothing named."""
 
 import runpy
 from collections import deque
@@ -22,7 +22,7 @@ from maze_nca_gym.mazes.facts import broken_axioms
 from maze_nca_gym.mazes.ghosts import distance
 from maze_nca_gym.mazes.small import mazes_to_try
 from maze_nca_gym.mazes.tasks import TASKS, find_task
-from tests.agents.adversary import is_right, mutated
+from tests.agents.adversary import is_correct, mutated
 from tests.agents.random_fixpoints import random_task
 from tests.tables import for_each, some_and_all
 
@@ -160,18 +160,18 @@ PAGE = (Path(__file__).parents[2] / "docs/worlds.md").read_text(encoding="utf-8"
 
 
 @some_and_all("worlds", ["king", "core", "wave", "tree", "within"], WORLDS)
-def test_worlds_are_right_with_nothing_named(worlds, automaton):
+def test_worlds_are_correct_with_nothing_named(worlds, automaton):
     for world in worlds:
         proof = prove(automaton(world))
-        assert (proof.verdict, proof.stated) == ("right", ()), world
+        assert (proof.verdict, proof.stated) == ("correct", ()), world
         row = f"| `{world}` | {WORLDS[world].__doc__} | {EXAMPLE['lines'](world)} | {len(automaton(world).signals)} |"
         assert row in PAGE, "python -m tools.make_worlds"
 
 
 @pytest.mark.slow  # test_graphs proves a fire
-def test_worlds_that_read_no_corners_are_right_on_graphs(automaton):
+def test_worlds_that_read_no_corners_are_correct_on_graphs(automaton):
     for world in {*WORLDS} - {"king", "careful-king"}:
-        assert prove(automaton(world), on="graphs").verdict == "right", world
+        assert prove(automaton(world), on="graphs").verdict == "correct", world
 
 
 @some_and_all("worlds", ["fire", "colours"], [world for world in WORLDS if world != "two-keys"])
@@ -180,7 +180,7 @@ def test_worlds_are_networks_that_are_played(worlds, automaton):
         model, certificate = compile_automaton(automaton(world))
         assert certificate.holds
         guarantees = model.guarantees
-        assert (guarantees.verdict, guarantees.exact, guarantees.basis) == ("right", True, "proven")
+        assert (guarantees.verdict, guarantees.exact, guarantees.basis) == ("correct", True, "proven")
         task = find_task(world)
         mazes = task.generate(np.random.default_rng(6), 200, 9, "random")
         with torch.no_grad():
@@ -199,13 +199,13 @@ SOME = ("fire", "king", "core", "tree", "wave")
 
 
 @some_and_all("twins", product(SOME, [0]), product(WORLDS, range(20)))
-def test_wrong_twins_of_worlds_are_never_right(twins, automaton):
+def test_wrong_twins_of_worlds_are_never_correct(twins, automaton):
     verdicts = []
     for world, number in twins:
         twin = mutated(np.random.default_rng([number, len(world)]), automaton(world))
         verdicts.append(prove(twin).verdict)
-        if verdicts[-1] == "right":  # some changes change nothing
-            assert is_right(twin), world
+        if verdicts[-1] == "correct":  # some changes change nothing
+            assert is_correct(twin), world
     assert verdicts.count("refuted") > len(verdicts) / 2
 
 
@@ -270,7 +270,7 @@ def test_a_rule_is_read_once(forgotten):
     wet = fixpoint(WET=floods)
     tiles = np.array([[[2, 0, 1, 0]]], np.uint8)
     assert [wet(tiles).tolist() for _ in range(3)] == [[[[True, True, False, False]]]] * 3
-    assert prove(grown(register_task(Task(name="own", solve=wet)))).verdict == "right"
+    assert prove(grown(register_task(Task(name="own", solve=wet)))).verdict == "correct"
     assert len(asked) == 1
 
 
@@ -284,7 +284,7 @@ def test_own_rules_describe_thresholds_too(forgotten):
         return threshold([*near, (4, see(signals.LIT)), *kinds], 2)
 
     proof = prove(Automaton("summed", "own", signals, {"PATH": lambda see: see(signals.LIT), "LIT": lit}))
-    assert (proof.verdict, proof.worth[:13]) == ("described", "its own rules")
+    assert (proof.verdict, proof.worth[:13]) == ("characterised", "its own rules")
 
 
 def test_relations_have_other_names_than_answers(forgotten):
@@ -300,7 +300,7 @@ def test_without_a_specification_kinds_and_directions_are_tried_and_at_last_own_
             replace(shown.problem, name=f"mute-{world}", specification=None, solve=lambda tiles: tiles > 9)
         )
         proof = prove(replace(shown, task=mute.name, bound=None))
-        assert proof.verdict == "described"
+        assert proof.verdict == "characterised"
         assert worth in proof.words
         assert bool(proof.worth) == bool(worth)
 
@@ -314,7 +314,7 @@ def test_a_tap_more_or_several_starts_make_other_distances():
 
 
 def test_a_proof_does_not_depend_on_what_was_proven_before(automaton):
-    assert {prove(automaton("core")).verdict for _ in range(2)} == {"right"}
+    assert {prove(automaton("core")).verdict for _ in range(2)} == {"correct"}
 
 
 def two_steps(see):
@@ -338,7 +338,7 @@ def never_on():
 def test_the_stages_of_relations_are_the_theorem_of_their_automaton(task, forgotten):
     register_task(task)
     proof = prove(grown(task))
-    assert proof.verdict == "right"
+    assert proof.verdict == "correct"
     assert {words.split(" ", 1)[1] for words in proof.theorem.means.values()} == {
         f"t = 1 + {name} stage" for name in task.solve.rules
     }
@@ -348,5 +348,5 @@ def test_the_stages_of_relations_are_the_theorem_of_their_automaton(task, forgot
 def test_every_automaton_that_is_grown_has_a_verdict(seeds, forgotten):
     for seed in seeds:
         task = register_task(random_task(seed))
-        assert prove(grown(task)).verdict == "right", seed
+        assert prove(grown(task)).verdict == "correct", seed
         TASKS.remove(task.name)

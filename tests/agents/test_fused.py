@@ -300,8 +300,8 @@ def test_rollouts_that_overlap_in_time_have_histories_of_their_own():
     expected = [gradients(nca, rollout(nca, maze, [n])) for n in (6, 6, 5)]
     for _ in range(3):  # each takes the memory of one that is done
         first, second, third = (rollout(nca, maze, [n]) for n in (6, 6, 5))
-        for states, right in ((second, expected[1]), (third, expected[2]), (first, expected[0])):
-            assert all(map(torch.equal, gradients(nca, states), right))
+        for states, correct in ((second, expected[1]), (third, expected[2]), (first, expected[0])):
+            assert all(map(torch.equal, gradients(nca, states), correct))
 
 
 def test_a_state_given_leaves_no_trace_in_the_next_rollout():
@@ -381,8 +381,8 @@ def test_everything_else_runs_in_pytorch(model):
     states = rollout(model, maze, [2, 5], state, start_step=3, n_returned=4)
     with engines.preferring(engines.STEPPING):
         expected = rollout(model, maze, [2, 5], state, start_step=3, n_returned=4)
-    right = [*expected, *gradients(model, expected, unused=True)]
-    for actual, wanted in zip([*states, *gradients(model, states, unused=True)], right, strict=True):
+    correct = [*expected, *gradients(model, expected, unused=True)]
+    for actual, wanted in zip([*states, *gradients(model, states, unused=True)], correct, strict=True):
         torch.testing.assert_close(actual, wanted, rtol=1e-4, atol=1e-5)
 
 

@@ -90,12 +90,12 @@ def check_on_random_graphs(n: int, seed: int) -> None:
     assert n_odd > n / 3  # many have neighbours that are equally far, which grids never have
 
 
-def test_the_proven_network_is_right_on_random_graphs() -> None:
+def test_the_proven_network_is_correct_on_random_graphs() -> None:
     check_on_random_graphs(40, seed=0)
 
 
 @pytest.mark.slow
-def test_the_proven_network_is_right_on_ten_thousand_random_graphs() -> None:
+def test_the_proven_network_is_correct_on_ten_thousand_random_graphs() -> None:
     check_on_random_graphs(10_000, seed=1)
 
 
@@ -125,7 +125,7 @@ def test_a_world_of_ones_own_off_the_grid(rng: np.random.Generator, forgotten: N
     water = (*KINDS, Kind("water", "w", "#56b4e9"))
     register_task(Task(name="fire", kinds=water, solve=fixpoint(BURNS=burns)))
     network, _ = compile_automaton("fire")
-    assert prove("fire", on="graphs").verdict == "right"
+    assert prove("fire", on="graphs").verdict == "correct"
     for _ in range(20):
         graph = random_graph(rng)
         tiles = np.where(rng.random(graph.tiles.shape) < 0.2, 4, graph.tiles).astype(np.uint8)
@@ -308,9 +308,9 @@ def proven(name: str, on: str) -> Proof:
 @pytest.mark.parametrize(
     ("name", "on", "verdict", "with_parity"),
     [
-        ("shortest-path", "graphs", "right", False),
-        pytest.param("shortest-path-RDLU", "graphs", "right", False, marks=pytest.mark.slow),
-        ("shortest-path-healing", "bipartite graphs", "right", True),
+        ("shortest-path", "graphs", "correct", False),
+        pytest.param("shortest-path-RDLU", "graphs", "correct", False, marks=pytest.mark.slow),
+        ("shortest-path-healing", "bipartite graphs", "correct", True),
     ],
 )
 def test_proofs_on_graphs(name: str, on: str, verdict: str | None, with_parity: bool) -> None:

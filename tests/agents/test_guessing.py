@@ -160,7 +160,7 @@ def test_a_signal_that_comes_on_twice_and_signals_of_which_nothing_is_said():
     assert means["ENTER_L"] == "enters_L, from t = 3 + 2 length - distance"
     assert means["MOVES"] == "from t = 1"
     assert proof.theorem.unsaid[BOTH.signals["SCOUT"]].startswith("SCOUT is on at ")
-    # the path is right, whatever the walker does; that there is one walker is not proven
+    # the path is correct, whatever the walker does; that there is one walker is not proven
     assert [lemma.claim for lemma in proof.refused] == ["the invariant holds"]
     assert proof.lemmas[-1].claim == "without ends it does what the diameter's automaton does"
 
@@ -190,7 +190,7 @@ def test_times_of_neighbours_parity_constants_and_comparisons_are_what_signals_a
     ghosts = both_of(distance(Tile.SOURCE, name="there"), distance(Tile.TARGET, name="back"))
     signals = IntEnum("Signal", names, start=0)
     proof = prove(Automaton("atoms", "shortest-path", signals, rules, theorem=ghosts))
-    assert proof.verdict == "described"
+    assert proof.verdict == "characterised"
     means = {signal.name: words for signal, words in proof.theorem.means.items()}
     assert means["ABOVE"] == "from t = 2 + distance there at U"
     assert means["TICK"] == "t is odd"
@@ -226,7 +226,7 @@ def test_the_worlds_of_the_examples_are_guessed_and_proven(rows, tmp_path):
             proof = prove(automaton)
             assert proof.holds
             assert proof.theorem.means[automaton.signals[signal]] == meaning
-            assert proof.verdict == "right"
+            assert proof.verdict == "correct"
             for tiles in small_mazes(find_task(task), seed=3):
                 assert not broken_axioms(proof.theorem, tiles[None])
                 assert not list(mistakes(replace(automaton, theorem=proof.theorem), tiles))
@@ -264,12 +264,14 @@ def check_mutants(n_wrong, original):
     """Check that so many rules which show something else on some maze are never proven."""
     automaton = expected(original) if original.bound is None else original
     mazes = small_mazes(find_task(automaton.task), seed=1)[:24]
-    right, rng = [shown_by(automaton, tiles) for tiles in mazes], np.random.default_rng(5)
+    correct, rng = [shown_by(automaton, tiles) for tiles in mazes], np.random.default_rng(5)
     # being earlier or later is no mistake, within a bound
     when = slice(None) if automaton.bound is None else -1
     while n_wrong:
         mutant = mutated(rng, automaton)
-        if any((shown_by(mutant, tiles)[when] != shown[when]).any() for tiles, shown in zip(mazes, right, strict=True)):
+        if any(
+            (shown_by(mutant, tiles)[when] != shown[when]).any() for tiles, shown in zip(mazes, correct, strict=True)
+        ):
             assert is_refused(mutant)
             n_wrong -= 1
 

@@ -1,4 +1,4 @@
-"""The automata on all small mazes: the tiles that occur are those found, the path is right, and in time.
+"""The automata on all small mazes: the tiles that occur are those found, the path is correct, and in time.
 
 The certificates of networks rest on `find_worlds`, and that on the automata's invariants. Here nothing is drawn at
 random.
@@ -137,7 +137,7 @@ SMALL = [pytest.param((2, 3), 1_036, id="2x3"), pytest.param((3, 4), 287_852, id
 
 class TestShortestPath:
     @pytest.mark.parametrize(("largest", "n_mazes"), SMALL)
-    def test_path_and_tiles_are_right_on_every_maze(self, largest, n_mazes):
+    def test_path_and_tiles_are_correct_on_every_maze(self, largest, n_mazes):
         _, n_seen = run_all(SHORTEST_PATH, shortest_path, batches(mazes_with_ends, largest))
         assert n_seen == n_mazes
 
@@ -176,7 +176,7 @@ class TestDiameter:
         ("largest", "n_mazes"),
         [pytest.param((2, 3), 170, id="2x3"), pytest.param((3, 4), 9_418, id="3x4", marks=pytest.mark.slow)],
     )
-    def test_path_and_tiles_are_right_on_every_maze(self, largest, n_mazes):
+    def test_path_and_tiles_are_correct_on_every_maze(self, largest, n_mazes):
         _, n_seen = run_all(DIAMETER, diameter, batches(mazes_without_ends, largest))
         assert n_seen == n_mazes
 
@@ -237,7 +237,7 @@ def states_of_any_sequence(tiles):
 
 class TestHealing:
     @pytest.mark.parametrize(("largest", "n_mazes"), SMALL)
-    def test_path_and_tiles_are_right_on_every_maze_and_nothing_is_alarmed(self, largest, n_mazes):
+    def test_path_and_tiles_are_correct_on_every_maze_and_nothing_is_alarmed(self, largest, n_mazes):
         seen, n_seen = run_all(HEALING, shortest_path, batches(mazes_with_ends, largest))
         assert n_seen == n_mazes
         assert not any(code & mask_of(ALARMS) for code in seen.codes)

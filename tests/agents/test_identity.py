@@ -84,7 +84,7 @@ class TestQuestions:
         question("soaked", flood(Tile.SOURCE))
         model, proof = network_of("soaked"), prove("soaked")
         automaton, file = grown("soaked"), save_model(model, tmp_path / "soaked")
-        assert model.guarantees.verdict == load(file).guarantees.verdict == proof.verdict == "right"
+        assert model.guarantees.verdict == load(file).guarantees.verdict == proof.verdict == "correct"
         question("soaked", flood(Tile.SOURCE, name="called_otherwise", walls=False))
         for policy in (
             model,
@@ -99,7 +99,7 @@ class TestQuestions:
         recompiled, _ = compile_automaton(automaton)
         assert (recompiled.guarantees.verdict, recompiled.guarantees.exact) == ("refuted", False)
         question("soaked", flood(Tile.SOURCE))
-        assert model.guarantees.verdict == load(file).guarantees.verdict == proof.verdict == "right", "as it was"
+        assert model.guarantees.verdict == load(file).guarantees.verdict == proof.verdict == "correct", "as it was"
         register_task(replace(TASK, name="soaked", kinds=(*KINDS, Kind("mud", "m", "#aa8855"))))
         void(model, "the task soaked is not the one")
         refused("the task soaked was registered again with other kinds of tile", prove, automaton)
@@ -109,14 +109,14 @@ class TestQuestions:
         def solver(tiles):
             return TASK.solve(tiles)
 
-        def lazy(tiles):  # right on all mazes of up to 16 x 16 tiles
+        def lazy(tiles):  # correct on all mazes of up to 16 x 16 tiles
             return TASK.solve(tiles) & (tiles.shape[1] < 20)
 
         given = {"specification": lambda: canonical_path(), "is_optimal": TASK.is_optimal}
         first = question("mine", solver, **given)
         model, certificate = compile_automaton(replace(SHORTEST_PATH, name="mine", task="mine", also={}))
         assert certificate.holds
-        assert (model.guarantees.verdict, model.guarantees.exact) == ("right", True)
+        assert (model.guarantees.verdict, model.guarantees.exact) == ("correct", True)
         assert question("mine", lambda tiles: TASK.solve(tiles), **given).digest == first.digest
         assert model.guarantees.exact, "another function with the same answers"
         question("mine", lazy, **given)
@@ -149,12 +149,12 @@ class TestQuestions:
         model, file = load(HINTED), save_model(load(HINTED), tmp_path / "one")
         for other in (for_task(model, "wet"), load(f"wet:{file}"), for_task(for_task(model, "wet"), "shortest-path")):
             void(other, "nothing is proven for the task wet")
-        assert model.guarantees.verdict == for_task(model, "shortest-path").guarantees.verdict == "right"
+        assert model.guarantees.verdict == for_task(model, "shortest-path").guarantees.verdict == "correct"
         both, automaton = NCA(4, 2, n_iterations=None), replace(REACHABLE, also={"wet": StepBound(per_tile=2)})
         assert automaton.tasks == ("shortest-path", "wet")
         about = subject_of(both, "", TASK, question("wet", flood(Tile.SOURCE)))
         both.guarantees = Guarantees(
-            True, StepBound(1), also={"wet": StepBound(2)}, basis="proven", verdict="right", about=about
+            True, StepBound(1), also={"wet": StepBound(2)}, basis="proven", verdict="correct", about=about
         )
         assert for_task(both, "wet").guarantees.exact
         question("wet", flood(Tile.TARGET))
@@ -223,7 +223,7 @@ class TestWeights:
     def test_what_changes_no_number_keeps_it(self):
         model = load(HINTED)
         for same in (model.double(), copy.deepcopy(model), model.half().float(), model.requires_grad_(False).train()):
-            assert same.guarantees.verdict == "right", "its weights are whole"
+            assert same.guarantees.verdict == "correct", "its weights are whole"
 
     @for_each(
         "change",
@@ -334,7 +334,7 @@ class TestRules:
     def test_a_network_follows_no_rules_whose_lemma_is_refused(self):
         model, certificate = compile_automaton(REACHABLE)
         proof = prove(REACHABLE)
-        assert earned(REACHABLE, model, certificate, proof).verdict == "described"
+        assert earned(REACHABLE, model, certificate, proof).verdict == "characterised"
         refusing = replace(proof, lemmas=(*proof.lemmas, Lemma("WET is the same everywhere", "everywhere", False, 0.0)))
         assert earned(REACHABLE, model, certificate, refusing).verdict is None
 
@@ -512,7 +512,7 @@ class TestChangedNetworks:
             assert not altered(policy)
         model = load(HINTED)
         model.compile(backend="eager")
-        assert (model.guarantees.verdict, program_of(model) is None) == ("right", False)
+        assert (model.guarantees.verdict, program_of(model) is None) == ("correct", False)
 
     @pytest.mark.usefixtures("forgotten")
     def test_a_file_of_a_changed_class_states_nothing(self, tmp_path):

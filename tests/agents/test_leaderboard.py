@@ -108,7 +108,7 @@ class TestScores:
     def test_answers_that_are_drawn(self, level, answer, wanted):
         tiles = parse(level)[None]
         found = judge(tiles, marks(answer), LABEL(tiles))
-        assert {score for score, right in found.items() if right[0]} == wanted
+        assert {score for score, correct in found.items() if correct[0]} == wanted
         assert list(found) == list(SCORES)
 
     def test_optimal_is_what_the_solver_says(self):
@@ -124,7 +124,7 @@ class TestScores:
         assert not (found[OPTIMAL] & ~found[VALID]).any()
         assert not (found[CANONICAL] & ~found[OPTIMAL]).any()
 
-    def test_exact_tokens_have_walls_right_too(self):
+    def test_exact_tokens_have_walls_correct_too(self):
         level = parse(self.ROOM)[None]
         label = LABEL(level)
         tokens = to_tokens(level, label)
@@ -144,7 +144,7 @@ class TestFirstMoves:
             *((0, 0), (0, 1), (0, 2)),
             *((1, 0), (1, 2), (1, 3)),
         ]
-        assert all(right.all() for right in judge_moves(tiles, paths).values())
+        assert all(correct.all() for correct in judge_moves(tiles, paths).values())
         paths[2, 0, 1] = True  # beside the tile left of the goal, and no way to it: its first move is none
         paths[4] = marks("...* ..**")  # to the right first, which is as short as upwards
         found = judge_moves(tiles, paths)
@@ -242,7 +242,7 @@ class TestPredictions:
 
 
 class TestPolicies:
-    def test_an_exact_policy_is_right_with_and_without_a_border(self):
+    def test_an_exact_policy_is_correct_with_and_without_a_border(self):
         rows = bench(["maze-unique-30", "maze-hard-30-redrawn"], policies="shortest-path-bfs", n=2).rows
         assert [(row.set, row.name, row.n) for row in rows] == [
             ("maze-unique-30", "shortest-path-bfs", 2),
@@ -255,7 +255,7 @@ class TestPolicies:
         assert (rows[0].scores[EXACT].value, rows[1].scores[EXACT].value) == (1, 0)
 
     @pytest.mark.slow
-    def test_an_exact_policy_is_right_on_all_levels(self):
+    def test_an_exact_policy_is_correct_on_all_levels(self):
         rows = bench(["maze-unique-30", "maze-hard-30-redrawn"], policies="shortest-path-bfs").rows
         assert [row.n for row in rows] == [1000, 1000]
         assert all(row.scores[score].value == 1 for row in rows for score in (CANONICAL, VALID, OPTIMAL))

@@ -1,4 +1,4 @@
-"""Machine proofs that automata are right: axioms against real mazes, right rules, and wrong ones."""
+"""Machine proofs that automata are correct: axioms against real mazes, correct rules, and wrong ones."""
 
 import re
 import subprocess
@@ -69,12 +69,12 @@ ORDERED = [*(each for each in WITH_THEOREMS if each.name != OWN_TESTS), SHORTEST
 
 
 @some_and_all("automata", ORDERED, [DIAMETER.ordered("LURD")])
-def test_the_automaton_is_proven_right_on_every_maze(automata):
+def test_the_automaton_is_proven_correct_on_every_maze(automata):
     for automaton in automata:
         proof = proof_of(automaton)
         assert proof.holds, [(lemma.claim, lemma.counterexample) for lemma in proof.refused]
-        right = ("shortest-path", "shortest-path-healing", "both")
-        assert (proof.verdict == "right") == (split_order(automaton.name)[0] in right)
+        correct = ("shortest-path", "shortest-path-healing", "both")
+        assert (proof.verdict == "correct") == (split_order(automaton.name)[0] in correct)
         # every rule has its lemma, but for the diameter's, of which only the invariant is proven
         claims = " ".join(lemma.claim for lemma in proof.lemmas)
         assert all(signal.name in claims for signal in automaton.signals) != automaton.name.startswith("diameter")
@@ -153,7 +153,7 @@ def refused_lemmas(automaton):
 def check_refused(automaton, signal, rule, refused):
     wrong = replace(expected(automaton), rules={**automaton.rules, signal: rule})
     proof = prove(wrong)
-    if proof.verdict == "right":  # on mazes that do not change, for which healing is of no use
+    if proof.verdict == "correct":  # on mazes that do not change, for which healing is of no use
         assert automaton is HEALING
         assert f"not proven: {refused}" in proof.words
     else:
@@ -309,11 +309,15 @@ def test_what_was_proven_is_said_in_a_sentence():
     for automaton, verdict, words in [
         (
             SHORTEST_PATH,
-            "right",
-            "right: shows the answer of the task shortest-path within 2 L + 2 iterations, on every",
+            "correct",
+            "correct: shows the answer of the task shortest-path within 2 L + 2 iterations, on every",
         ),
         (DIAMETER, None, "nothing is proven of what signals are; the answer of the task diameter on "),
-        (LIFE, "described", "described: what 3 of 3 signals are at any time t, on every maze; proven in 7 lemmas"),
+        (
+            LIFE,
+            "characterised",
+            "characterised: what 3 of 3 signals are at any time t, on every maze; proven in 7 lemmas",
+        ),
     ]:
         assert proof_of(automaton).verdict == verdict
         assert proof_of(automaton).words.startswith(words)
@@ -350,12 +354,12 @@ def test_the_code_of_the_pages_proves_an_automaton_of_ones_own(capsys):
     refuted = prove(replace(SHORTEST_PATH, bound=StepBound(constant=1, per_move=2)))
     assert capsys.readouterr().out.splitlines() == [
         "True 105",
-        "right 15",
+        "correct 15",
         "refuted",
         *refuted.counterexample.splitlines(),
-        "described from t = 1 + distance",
+        "characterised from t = 1 + distance",
         "{} []",
-        "described True",
+        "characterised True",
         "5",
     ]
 
@@ -409,4 +413,4 @@ print(*(found[name] for name in calls))
 
 def test_threads_prove_at_once_next_to_a_solver_of_the_users_own():
     found = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True)
-    assert (found.returncode, found.stdout) == (0, "described described described True\n"), found.stderr
+    assert (found.returncode, found.stdout) == (0, "characterised characterised characterised True\n"), found.stderr

@@ -326,11 +326,11 @@ class TestFigures:
 
     def test_levels_to_show(self):
         lengths = np.array([3, 9, 7, 5])
-        right, overlap = np.array([True, False, True, False]), np.array([1, 0.4, 1, 0.8])
-        assert figures.longest_right(lengths, right, overlap) == 2
-        assert figures.nearly_right(lengths, right, overlap) == 3
-        assert figures.longest_right(lengths, np.zeros(4, bool), overlap) is None
-        assert figures.nearly_right(lengths, np.ones(4, bool), overlap) is None
+        correct, overlap = np.array([True, False, True, False]), np.array([1, 0.4, 1, 0.8])
+        assert figures.longest_correct(lengths, correct, overlap) == 2
+        assert figures.nearly_correct(lengths, correct, overlap) == 3
+        assert figures.longest_correct(lengths, np.zeros(4, bool), overlap) is None
+        assert figures.nearly_correct(lengths, np.ones(4, bool), overlap) is None
 
 
 def test_deviation_is_in_published_standard_deviations():

@@ -122,7 +122,7 @@ class OneWayUp(Scripted):
         return [seen * exact_path(maze) + (1 - seen) * source, memory, count]
 
 
-def test_right_in_one_orientation_is_enough() -> None:
+def test_correct_in_one_orientation_is_enough() -> None:
     tiles = levels("shortest-path", 400, (5, 5))
     maze = maze_of(OneWayUp(), tiles)
     source = maze[:, Tile.SOURCE]

@@ -81,11 +81,11 @@ def somewhere() -> Automaton:
 
 
 def test_a_signal_that_is_said_to_be_the_same_everywhere_must_be():
-    assert prove(lit()).verdict == "described"
+    assert prove(lit()).verdict == "characterised"
     proof = prove(lit(everywhere=(Lit.LIT,)))
     assert proof.verdict is None
     assert "LIT is the same everywhere" in [lemma.claim for lemma in proof.refused]
-    assert prove("life").verdict == "described", "BEGUN is the same everywhere"
+    assert prove("life").verdict == "characterised", "BEGUN is the same everywhere"
 
 
 def test_an_invariant_is_proven_for_what_it_is_used_for():
@@ -145,8 +145,8 @@ def springs(counts):
 @for_each(
     ("counts", "verdict"),
     [
-        ({"spring": "at least one"}, "right"),
-        ({"spring": "one"}, "right"),
+        ({"spring": "at least one"}, "correct"),
+        ({"spring": "one"}, "correct"),
         ({}, "refuted"),
         ({"spring": "any"}, "refuted"),
     ],
@@ -156,7 +156,7 @@ def test_how_many_tiles_of_a_kind_there_are_is_declared_and_checked(counts, verd
     with registered(task, "MazeSprings-v0"):
         assert prove(automaton()).verdict == verdict
         draw = partial(task.generate, np.random.default_rng(1), 2_000, 5)
-        if verdict == "right":
+        if verdict == "correct":
             refused(r"levels of the task 'springs' have .*one spring; level \d+ has 0", draw)
         else:
             assert (draw() != SPRING).all(axis=(1, 2)).any()
@@ -202,10 +202,10 @@ def test_kinds_that_no_mark_draws_are_compared_too():
     [
         ({"bound": StepBound(constant=1)}, "refuted"),
         ({"bound": StepBound(per_tile=1)}, "refuted"),
-        ({"bound": StepBound(per_tile=2)}, "right"),
-        ({"bound": StepBound(constant=2, per_move=2, per_move_and_tile=1)}, "described"),
-        ({"bound": None}, "described"),
-        ({"theorem": distance(Tile.SOURCE)}, "right"),  # ghosts that an author names do not replace the specification
+        ({"bound": StepBound(per_tile=2)}, "correct"),
+        ({"bound": StepBound(constant=2, per_move=2, per_move_and_tile=1)}, "characterised"),
+        ({"bound": None}, "characterised"),
+        ({"theorem": distance(Tile.SOURCE)}, "correct"),  # ghosts that an author names do not replace the specification
     ],
     # it shows some shortest path, but not the one that the task says, which takes the solver long to give up
     [({"task": "shortest-path-DLRU"}, None)],
@@ -213,8 +213,8 @@ def test_kinds_that_no_mark_draws_are_compared_too():
 def test_a_bound_is_proven_or_stated(rows):
     for change, verdict in rows:
         proof = prove(replace(SHORTEST_PATH, **change))
-        assert proof.verdict == verdict or (verdict is None and proof.verdict in (None, "described"))
-        assert (proof.basis == "proven") == (verdict == "right")
+        assert proof.verdict == verdict or (verdict is None and proof.verdict in (None, "characterised"))
+        assert (proof.basis == "proven") == (verdict == "correct")
         assert bool(proof.counterexample) == (verdict == "refuted")
 
 
@@ -242,7 +242,7 @@ def early(see):
 
 
 def test_a_slow_copy_must_be_one():
-    assert prove(slow_flood()).verdict == "described"
+    assert prove(slow_flood()).verdict == "characterised"
     assert "it takes 2 iterations for each of the rules as given" in prove(slow_flood()).words
     rules = slow_flood().rules
     for wrong in (
@@ -259,7 +259,7 @@ def test_a_slow_copy_must_be_one():
 def test_a_slow_copy_states_no_more_than_is_proven_of_it():
     wet = {"invariant": lambda see: see(Slow.WET)}
     plain = replace(slow_flood(), slows=replace(REACHABLE, invariant=None))
-    assert prove(replace(plain, **wet)).verdict == "described"
+    assert prove(replace(plain, **wet)).verdict == "characterised"
     assert not prove(replace(plain, **wet)).invariant
     assert not prove(replace(slow_flood(), **wet)).invariant, "the other's invariant is another one"
     dry = lambda see: ~(see(Slow.WET) & see.tile(Tile.WALL)) & (~see(Slow.PATH) | see(Slow.WET))  # noqa: E731
@@ -275,10 +275,10 @@ def test_a_wrong_answer_with_a_bound_stays_refused_whatever_explains_it():
         proof = prove(replace(SHORTEST_PATH, rules=everything, theorem=theorem))
         assert (proof.verdict, proof.holds) == ("refuted", False)
         assert "does not show an answer within 2 L + 2 iterations" in proof.words
-    assert prove(replace(SHORTEST_PATH, rules=everything, bound=None)).verdict == "described"
+    assert prove(replace(SHORTEST_PATH, rules=everything, bound=None)).verdict == "characterised"
 
 
-def test_what_is_right_is_the_tasks_to_say(tmp_path):
+def test_what_is_correct_is_the_tasks_to_say(tmp_path):
     with own_tasks(tmp_path, "weighted-terrain", "key-and-door") as worlds:
         plain = replace(SHORTEST_PATH, task="weighted-terrain")
         assert prove(plain).verdict == "refuted"
@@ -311,12 +311,12 @@ def far_away(picture, at, t):
     return {**distance(Tile.SOURCE).axioms(picture, at, t), "never far": picture.number("distance", at) < 1_000}
 
 
-def test_an_axiom_of_an_author_is_stated_and_proves_nothing_right():
+def test_an_axiom_of_an_author_is_stated_and_proves_nothing_correct():
     theorem = Ghosts(far_away, distance(Tile.SOURCE).ghosts)
     proof = prove(replace(REACHABLE, theorem=theorem, bound=None))
-    assert proof.verdict == "described"
+    assert proof.verdict == "characterised"
     own = prove(replace(SHORTEST_PATH, theorem=Theorem(far_away_from_target, canonical_path().ghosts)))
-    assert own.verdict == "right", "the specification is enough"
+    assert own.verdict == "correct", "the specification is enough"
     assert own.stated == ()
     claims = replace(DIAMETER, name="mine")
     assert prove(claims).basis.startswith("stated, tried on ")
@@ -326,7 +326,7 @@ def far_away_from_target(picture, at, t):
     return {**canonical_path().axioms(picture, at, t), "never far": picture.of_map("length") < 1_000}
 
 
-def test_a_network_is_exact_only_if_its_automaton_is_right(tmp_path):
+def test_a_network_is_exact_only_if_its_automaton_is_correct(tmp_path):
     hasty = replace(SHORTEST_PATH, bound=StepBound(constant=1))
     model, certificate = compile_automaton(hasty, out=tmp_path / "hasty")
     described = json.loads((tmp_path / "hasty/config.json").read_text(encoding="utf-8"))
@@ -334,11 +334,15 @@ def test_a_network_is_exact_only_if_its_automaton_is_right(tmp_path):
     assert (model.guarantees.exact, model.guarantees.bound, described["exact"]) == (False, None, False)
     assert model.guarantees.verdict == described["proof"]["verdict"] == "refuted"
     assert "S" in described["proof"]["counterexample"]
-    right, _ = compile_automaton(SHORTEST_PATH)
-    assert (right.guarantees.exact, right.guarantees.basis, right.guarantees.verdict) == (True, "proven", "right")
+    correct, _ = compile_automaton(SHORTEST_PATH)
+    assert (correct.guarantees.exact, correct.guarantees.basis, correct.guarantees.verdict) == (
+        True,
+        "proven",
+        "correct",
+    )
     for given, message in [
         ({"exact": True, "bound": StepBound(1)}, "an exact policy has a basis, proven or argued and tested, got ''"),
-        ({"verdict": "exact"}, "'followed', 'refuted'] | None, got 'exact'"),
+        ({"verdict": "exact"}, "'equivalent', 'refuted'] | None, got 'exact'"),
     ]:
         refused(message, Guarantees, **given)
 
@@ -398,7 +402,7 @@ def test_a_corner_is_on_the_map_where_both_of_its_neighbours_are(forgotten):
     register_task(Task(name="inner", solve=fixpoint(IN=lambda see: on_map(see, "UL")), may_be_empty=True))
     rules = {Lit.PATH: RULES[Lit.PATH], Lit.WET: lambda see: on_map(see, "U") & on_map(see, "L"), Lit.LIT: lit_never}
     proof = prove(Automaton("inner", "inner", Lit, rules, neighbourhood=9, bound=StepBound(constant=2)))
-    assert (proof.verdict, proof.axioms) == ("right", ("IN comes on in time", "IN is on for a reason", RECTANGLE))
+    assert (proof.verdict, proof.axioms) == ("correct", ("IN comes on in time", "IN is on for a reason", RECTANGLE))
 
 
 def test_a_theorem_is_read_once_whoever_asks_for_what():
@@ -478,10 +482,13 @@ def test_a_specification_is_compared_with_solve():
         check_specification(replace(TASK, specification=lambda: both_of(canonical_path(), canonical_path(name="b"))))
 
 
-def test_a_flood_is_right_within_as_many_iterations_as_tiles(forgotten):
+def test_a_flood_is_correct_within_as_many_iterations_as_tiles(forgotten):
     register_task(flood_task(is_free))
     flood = replace(REACHABLE, name="flood", task="reached", theorem=None, invariant=None)
-    for bound, verdict in [(StepBound(constant=1, per_tile=1), "right"), (StepBound(constant=2, per_move=1), "right")]:
+    for bound, verdict in [
+        (StepBound(constant=1, per_tile=1), "correct"),
+        (StepBound(constant=2, per_move=1), "correct"),
+    ]:
         assert prove(replace(flood, bound=bound)).verdict == verdict
     assert prove(replace(flood, bound=StepBound(constant=1, per_move=1))).verdict == "refuted"
     dry = {**flood.rules, Reached.WET: lambda see: see.tile(Tile.SOURCE) | around(see, Reached.WET)}
@@ -493,13 +500,13 @@ def test_the_bound_that_would_suffice_is_named(forgotten):
         return see.tile(Tile.SOURCE) | (around(see, "WET") & ~see.tile(Tile.WALL))
 
     register_task(Task(name="water", solve=fixpoint(WET=wet)))
-    assert prove("water").verdict == "right"  # grown by the task's name
+    assert prove("water").verdict == "correct"  # grown by the task's name
     late = {Lit.PATH: lambda see: see(Lit.LIT), Lit.LIT: lambda see: see(Lit.WET), Lit.WET: wet}
     by_hand = Automaton("by-hand", "water", Lit, late)
     proof = prove(by_hand)
-    assert proof.verdict == "described"
-    assert f"with the bound A + 4 it is proven right: state {proof.suffices!r}" in proof.words
-    assert prove(replace(by_hand, bound=proof.suffices)).verdict == "right"
+    assert proof.verdict == "characterised"
+    assert f"with the bound A + 4 it is proven correct: state {proof.suffices!r}" in proof.words
+    assert prove(replace(by_hand, bound=proof.suffices)).verdict == "correct"
     dry = replace(by_hand, rules={**late, Lit.WET: lambda see: wet(see) & ~see.tile(Tile.TARGET)})
     assert prove(dry).suffices is None
 

@@ -93,7 +93,7 @@ def least_cost(task: str, tiles: np.ndarray) -> int:
 
 
 @pytest.mark.parametrize("size", [(4, 5), 8, (13, 9)])
-def test_the_network_is_right_on_every_maze(automaton: Automaton, compiled: Policy, size: Any) -> None:
+def test_the_network_is_correct_on_every_maze(automaton: Automaton, compiled: Policy, size: Any) -> None:
     task, model = find_task(automaton.task), compiled
     assert (model.n_channels, model.n_weights) == SHAPES[automaton.task]
     assert model.guarantees.exact

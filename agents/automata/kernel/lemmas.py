@@ -607,7 +607,7 @@ def printed_theorem(proof: Proof) -> str:
     Raises:
         ValueError: the proof does not hold, or Coq does not cover its theorem.
     """
-    if proof.verdict not in ("right", "described"):
+    if proof.verdict not in ("correct", "characterised"):
         name = proof.automaton.name
         raise NotCovered(f"Coq proves what z3 proves first; of the signals and answers of {name} nothing is proven")
     return Guide(proof).text()

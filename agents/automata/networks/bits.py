@@ -139,7 +139,7 @@ class Strip:
     own.
 
     The outermost rows stay as they were given; those next to the strip's own are computed too. Out-of-date values
-    spread inwards by one row of tiles an iteration, so the strip's own rows are right for `SIDE` iterations.
+    spread inwards by one row of tiles an iteration, so the strip's own rows are correct for `SIDE` iterations.
 
     Args:
         automaton: an automaton without a pooled signal, whose rules are made of `&`, `|`, `^` and `~`.
@@ -183,7 +183,7 @@ class Strip:
         self.wake(1, rows - 1)
 
     def wake(self, first: int, last: int) -> None:
-        """Mark all blocks of rows `first` to `last` - 1 as due; blocks whose values are right do not change."""
+        """Mark all blocks of rows `first` to `last` - 1 as due; blocks whose values are correct do not change."""
         rows, columns = np.nonzero(~self._listed[first:last])
         n_due = self.counts[0]
         self._due[n_due : n_due + len(rows)] = (first + rows) * self._listed.shape[1] + columns

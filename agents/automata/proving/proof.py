@@ -1,9 +1,9 @@
-"""A machine-checked proof that an automaton is right on every maze, of any size, with or without a border.
+"""A machine-checked proof that an automaton is correct on every maze, of any size, with or without a border.
 
-Right means what the task's `specification` says. `prove` guesses the value of each signal after t iterations, in terms
-of the specification's ghosts, and z3 decides (`prover`). A proof relies on z3, the induction that joins its lemmas, and
-the axioms of the library (`mazes.ghosts`), which follow from the definitions of the ghosts. Axioms of an automaton's
-author are tried on small mazes, and a proof that uses them says so.
+Correct answers are those of the task's `specification`. `prove` guesses the value of each signal after t iterations, in
+terms of the specification's ghosts, and z3 decides (`prover`). A proof relies on z3, the induction that joins its
+lemmas, and the axioms of the library (`mazes.ghosts`), which follow from the definitions of the ghosts. Axioms of an
+automaton's author are tried on small mazes, and a proof that uses them says so.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Proof:
         on: the worlds for which it is proven, one of `facts.WORLDS`.
         worth: a note on the ghosts that describe signals, if they say little; or why nothing was tried: it never comes
             to rest although its author states that it `settles`.
-        suffices: a bound with which the automaton is proven right, where its own bound is too small or missing.
+        suffices: a bound with which the automaton is proven correct, where its own bound is too small or missing.
         asked: the digest of the task's question when it was proven; empty while the proof is made.
     """
 
@@ -121,8 +121,8 @@ class Proof:
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict on the rules: "right", "described" or "refuted"; None if none of these is proven, or if another
-        task has got the name of its task since."""
+        """The verdict on the rules: "correct", "characterised" or "refuted"; None if none of these is proven, or if
+        another task has got the name of its task since."""
         if self.lost:
             return None
         if self.counterexample:
@@ -132,7 +132,7 @@ class Proof:
         if not all(lemma.holds for lemma in of_rules) or not about & {"signal", "answer"}:
             return None
         earned = self.specified and "answer" in about and not self.stated and self.theorem.domain is None
-        return "right" if earned else "described"
+        return "correct" if earned else "characterised"
 
     @property
     def invariant(self) -> bool:
@@ -172,27 +172,27 @@ class Proof:
         every = "on every maze" if self.on == "grids" else f"on all {self.on} of four doors"
         mazes = every if self.theorem.domain is None else f"on all {self.theorem.domain.words}"
         said = {
-            "right": f"right: shows the answer of the task {self.automaton.task} {bound}, {every}",
-            "described": f"described: what {n_said} of {n_signals} signals are at any time t, {mazes}",
+            "correct": f"correct: shows the answer of the task {self.automaton.task} {bound}, {every}",
+            "characterised": f"characterised: what {n_said} of {n_signals} signals are at any time t, {mazes}",
             "refuted": f"refuted: does not show an answer {bound} on a maze",
             None: "; ".join(self._unproven(n_held)) or self.worth or "nothing is proven of what signals are",
         }[self.verdict]
         parts = [said if self.verdict in (None, "refuted") else f"{said}; proven in {n_held} lemmas"]
-        if self.verdict in ("right", "described"):  # of what else is claimed, such as that it heals
+        if self.verdict in ("correct", "characterised"):  # of what else is claimed, such as that it heals
             parts += [f"not proven: {lemma.claim}" for lemma in self.refused]
-        if self.verdict == "described" and self.theorem.means.get(self.automaton.signals(0)):
+        if self.verdict == "characterised" and self.theorem.means.get(self.automaton.signals(0)):
             parts.append(f"PATH is on {self.theorem.means[self.automaton.signals(0)]}")
-        if self.verdict == "described" and self.worth:
+        if self.verdict == "characterised" and self.worth:
             parts.append(f"in terms of {self.worth}")
-        if self.verdict != "right":
+        if self.verdict != "correct":
             parts += [trial.words for trial in self.trials]
         if self.automaton.slows is not None:
             pace = f"it takes {self.automaton.pace} iterations for each of the rules as given"
             parts.append(f"{pace}, with {len(self.automaton.helpers)} helper signals")
-        if self.automaton.bound is not None and self.verdict != "right":
+        if self.automaton.bound is not None and self.verdict != "correct":
             parts.append(f"its bound is {self.basis}")
         if self.suffices is not None:
-            parts.append(f"with the bound {self.suffices} it is proven right: state {self.suffices!r}")
+            parts.append(f"with the bound {self.suffices} it is proven correct: state {self.suffices!r}")
         if self.stated:
             parts.append(f"this relies on {len(self.stated)} axioms that its author states, tried on small mazes")
         if self.automaton.invariant is not None:
@@ -208,7 +208,7 @@ class Proof:
     @property
     def basis(self) -> str:
         """How the automaton's bound is known."""
-        if self.verdict == "right":
+        if self.verdict == "correct":
             return "proven"
         if is_argued(self.automaton):
             return "argued and tested"
@@ -255,13 +255,14 @@ class Proof:
 
 
 def prove(automaton: Automaton | str, *, on: World = "grids") -> Proof:
-    """Prove what can be proven of an automaton: that it is right, or else what its signals are.
+    """Prove what can be proven of an automaton: that it is correct, or else what its signals are.
 
-    If it states a bound, it is first run on small mazes, and a wrong answer refutes it. To be right, it must be proven
-    to show within its bound what the task's specification says. Where that is not proven, or there is no specification
-    or no bound, what its signals are after t iterations is described in terms of the ghosts that its `theorem` names.
-    If it names none: first the specification's; then distances from the kinds of tile that its rules read, in the
-    directions in which they read, through tiles that they do not negate; last its own rules, which says least.
+    If it states a bound, it is first run on small mazes, and a wrong answer refutes it. To be correct, it must be
+    proven to show within its bound what the task's specification says. Where that is not proven, or there is no
+    specification or no bound, what its signals are after t iterations is described in terms of the ghosts that its
+    `theorem` names. If it names none: first the specification's; then distances from the kinds of tile that its rules
+    read, in the directions in which they read, through tiles that they do not negate; last its own rules, which says
+    least.
 
     A theorem that does not say what signals are is guessed from runs on small mazes. A counterexample becomes another
     run if there is a maze like it, and the guess another one. The automaton's invariant, which the certificate of a
@@ -285,10 +286,10 @@ def prove(automaton: Automaton | str, *, on: World = "grids") -> Proof:
     if automaton.slows is not None:
         return _slowed(automaton, automaton.slows, on)
     proof, solve = _proof_of(automaton, on), automaton.problem.solve
-    if proof.verdict == "described" and isinstance(solve, Fixpoint):
+    if proof.verdict == "characterised" and isinstance(solve, Fixpoint):
         # a round of a fixpoint switches something on, or is the last
         enough = StepBound(constant=len(automaton.signals) + 1, per_tile=len(solve.rules))
-        if _proof_of(replace(automaton, bound=enough), on).verdict == "right":
+        if _proof_of(replace(automaton, bound=enough), on).verdict == "correct":
             proof = replace(proof, suffices=enough)
     return replace(proof, asked=automaton.problem.digest)
 

@@ -6,7 +6,7 @@ neighbour, or that t is at least, or less than, a + b d + c L, with a number d o
 These times are read off the iterations at which the signal changes. A reason is the smallest conjunction found that is
 true somewhere where the signal is on, and nowhere where it is off.
 
-So a guess is right in every run by construction. It is never trusted: a proof must follow.
+So a guess is correct in every run by construction. It is never trusted: a proof must follow.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ class Trial:
         what = f"the task {self.task.name}"
         if not self.n_mazes:
             return f"no answer of {what} was tried: none is due within {MOST_ITERATIONS:,} iterations"
-        n_right = self.n_mazes - (self.wrong is not None)
-        return f"the answer of {what} on {n_right:,} of {self.n_mazes:,} small mazes"
+        n_correct = self.n_mazes - (self.wrong is not None)
+        return f"the answer of {what} on {n_correct:,} of {self.n_mazes:,} small mazes"
 
     @property
     def drawing(self) -> str:

@@ -1,7 +1,7 @@
-"""An automaton of the canonical shortest path that is right from any of its states, with 33 booleans per tile.
+"""An automaton of the canonical shortest path that is correct from any of its states, with 33 booleans per tile.
 
 It computes the path as `shortest_path` does, checks what the flood left as `healing` does, and resets everything by a
-pooled alarm. Local checks alone cannot find every wrong state: arrows that form a loop look right at each of its tiles.
+pooled alarm. Local checks alone cannot find every wrong state: arrows that form a loop look correct at each tile of it.
 So the flood also carries an endless sequence of bits, which no loop can repeat.
 
 - **Flood and arrows.** FLOOD and ENTER are those of `canonical_path`. A flooded neighbour is NEAR a tile unless the
@@ -281,13 +281,13 @@ class AnyState:
         wiped = steps.after(maze, lambda at: {**anything(at), s.RESET: ~never & maze.inside(at)})(CENTRE)
         yield Claim("a reset leaves nothing", [], [~wiped[signal] for signal in tuple(s)[1:-1]])
 
-        # once all arrows are right, of the tiles to which the flood has come at least, the path becomes right
-        def right(at: Place) -> Mapping[IntEnum, Truth]:
+        # once all arrows are correct, of the tiles to which the flood has come at least, the path becomes correct
+        def correct(at: Place) -> Mapping[IntEnum, Truth]:
             flood = maze.true(REACHED, at) & (anything(at)[s.FLOOD] | flooded(maze, at, steps.t))
             arrows = {signal: flood & has_less(maze, DISTANCE, at, tap) for tap, signal in near.items()}
             return {**before(at), s.FLOOD: flood, **arrows}
 
-        yield from path_claims(steps, cache(right), self.of("ENTER"), s.ON, s.PATH)
+        yield from path_claims(steps, cache(correct), self.of("ENTER"), s.ON, s.PATH)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""An automaton of the canonical shortest path that is right whichever tiles are updated, with 16 booleans per tile.
+"""An automaton of the canonical shortest path that is correct whichever tiles are updated, with 16 booleans per tile.
 
 Networks such as these are often run so that in each iteration every tile is updated with probability 1/2, or one tile
 after another. That of `shortest_path` is then wrong: NEAR says from where the flood came first, and it may come first
@@ -102,7 +102,7 @@ def _claims(steps: Steps) -> Iterator[Claim]:
     def runs(at: Place, time: Number) -> Truth:
         return is_free(maze, at) & ~(maze.true(REACHED, at) & (time == maze.number(DISTANCE, at) + 1))
 
-    def right(on: Mapping[IntEnum, Truth], at: Place, time: Number, rounds: Number) -> dict[str, Truth]:
+    def correct(on: Mapping[IntEnum, Truth], at: Place, time: Number, rounds: Number) -> dict[str, Truth]:
         """Return what is true of a tile, by signal."""
         free, running, far = is_free(maze, at), runs(at, time), maze.number(DISTANCE, at)
         stopped, due = free & ~running, maze.true(ON_PATH, at) & (rounds >= 2 * length + 2)
@@ -125,7 +125,7 @@ def _claims(steps: Steps) -> Iterator[Claim]:
 
     # what is supposed: all is so before, and clocks of neighbours are in step
     given = [rounds >= 0, *(time(at) >= 0 for at in (CENTRE, *near))]
-    given += [fact for at in (CENTRE, *near) for fact in right(held(at), at, time(at), rounds).values()]
+    given += [fact for at in (CENTRE, *near) for fact in correct(held(at), at, time(at), rounds).values()]
     given += [in_step(CENTRE, time(CENTRE), at, time(at)) for at in near]
     given += [in_step(at, time(at), CENTRE, time(CENTRE)) for at in near]
     # a clock goes on unless a neighbour is behind
@@ -134,8 +134,8 @@ def _claims(steps: Steps) -> Iterator[Claim]:
     given += [implies(goes_on, then == time(CENTRE) + 1), implies(~goes_on, then == time(CENTRE))]
     # all is so at first, after an update, and after one of two neighbours at once
     off = dict.fromkeys(S, steps.t < 0)
-    yield Claim("all is so at first", [], [*right(off, CENTRE, steps.t * 0, steps.t * 0).values()])
-    for name, fact in right(steps.after(maze, held)(CENTRE), CENTRE, then, rounds + 1).items():
+    yield Claim("all is so at first", [], [*correct(off, CENTRE, steps.t * 0, steps.t * 0).values()])
+    for name, fact in correct(steps.after(maze, held)(CENTRE), CENTRE, then, rounds + 1).items():
         yield Claim(f"{name} is so after an update", given, [fact])
     for towards, at in zip(DIRECTIONS, near, strict=True):
         later, blocked = maze.number("later", at), runs(CENTRE, time(CENTRE)) & (time(CENTRE) < time(at))

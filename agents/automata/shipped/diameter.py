@@ -27,7 +27,8 @@ WET and TOKEN.
 What a tile can hold follows from the rules, and from what the invariant says of the one path and the one walker. TICK
 is on at odd iterations. At even ones MOVES is about B, or a LAUNCH, and at most one of BETTER, GROW and OVER is on. At
 odd ones MOVES is about A, and RESET or CALLED can be on, after OVER. The invariant is proven by machine, see
-`diameter_theorem`. That the path is right is argued here, and tested on all 9,418 mazes of up to 3 x 4 or 4 x 3 tiles.
+`diameter_theorem`. That the path is correct is argued here, and tested on all 9,418 mazes of up to 3 x 4 or 4 x 3
+tiles.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ What can occur follows from the rules alone, whenever mazes change. On any kind 
 ROOT without FLOOD, and two checks that exclude each other. On mazes that stay as they are no check ever fails. Not
 every wrong state is found: a corruption might turn all arrows of a loop, for example.
 
-That the path is right on every maze from a fresh start, that no check fails there, and that it is right again after any
-sequence of mazes, however fast they follow each other, is a theorem that Coq's kernel has checked (`proofs/Healing.v`).
+Coq's kernel has checked that the path is correct on every maze from a fresh start, that no check fails there, and that
+the path is correct again after any sequence of mazes, however fast they follow each other (`proofs/Healing.v`).
 z3 proves the lemmas, too (`proof`; `_changes` has the argument in words).
 For that, FEW is not needed: it finds corrupted states only. All of it is tested too: on 2 x 3 tiles after any maze has
 become any other at any iteration, and on 1 x 3 tiles after any sequence of mazes.
@@ -114,10 +114,10 @@ def _changes(steps: Steps) -> Iterator[Claim]:
     for any maze, since there is no flood (`_after_reset`).
 
     Now let the maze stay. If a RESET is on again, it is so within four iterations, and perhaps once more in the next
-    one. After that, at most six iterations since the change, all is as at a fresh start: the path is right within
+    one. After that, at most six iterations since the change, all is as at a fresh start: the path is correct within
     2 L + 9. If none is, the next state is good, and no check fails any more. What is left of another path then follows
     the flood to its end (`_same_maze`). That takes at most F iterations, if the farthest tile is at distance F from the
-    target. So the path is right within the larger of 2 L + 9 and F + 4.
+    target. So the path is correct within the larger of 2 L + 9 and F + 4.
     """
     anything, never = steps.state("held"), steps.t < 0
 
@@ -205,7 +205,7 @@ def _after_reset(steps: Steps) -> Iterator[Claim]:
 
 
 def _same_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
-    """Yield lemmas: once the maze stays the same and no check fails, the path becomes right from any such state."""
+    """Yield lemmas: once the maze stays the same and no check fails, the path becomes correct from any such state."""
     maze, t = steps.picture, steps.t
     held = good(maze, t, OFF)
     goes_on = _equal((*LASTING, *OFF), steps.after(maze, held), good(maze, t + 1, OFF))
@@ -214,7 +214,7 @@ def _same_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
 
 
 def path_claims(steps: Steps, held: State, enter: Mapping[str, IntEnum], on: IntEnum, path: IntEnum) -> Iterator[Claim]:
-    """Yield the claims that the path becomes right from any state, and stays right, where the flood is right after t
+    """Yield the claims that the path becomes and stays correct from any state, where the flood is correct after t
     iterations.
 
     Args:
@@ -230,7 +230,7 @@ def path_claims(steps: Steps, held: State, enter: Mapping[str, IntEnum], on: Int
     stays = [t >= 1, since >= 0, farthest >= 0, length <= farthest]  # the source is no farther than any tile
     stays += [implies(maze.true(REACHED, at), maze.number(DISTANCE, at) <= farthest) for at in FAR_TILES]
 
-    def right(state: State, at: Place, t: Number, since: Number) -> Iterator[Truth]:
+    def correct(state: State, at: Place, t: Number, since: Number) -> Iterator[Truth]:
         distance = maze.number(DISTANCE, at)
         lost = (since == 0) | (maze.true(REACHED, at) & (distance + since <= farthest))
         due = has_come(maze, at, t) & (since >= length - distance)
@@ -238,12 +238,12 @@ def path_claims(steps: Steps, held: State, enter: Mapping[str, IntEnum], on: Int
             enters, comes = maze.true(ENTERS[towards], at), state(at)[signal]
             yield implies(comes, enters | lost) & implies(enters & due, comes)
 
-    now = [fact for at in NEAR_TILES for fact in right(held, at, t, since)]
-    yield Claim("any path will do at first", [*stays, since == 0], right(held, CENTRE, t, since))
-    yield Claim("what is left of it runs out", [*stays, *now], right(after, CENTRE, t + 1, since + 1))
+    now = [fact for at in NEAR_TILES for fact in correct(held, at, t, since)]
+    yield Claim("any path will do at first", [*stays, since == 0], correct(held, CENTRE, t, since))
+    yield Claim("what is left of it runs out", [*stays, *now], correct(after, CENTRE, t + 1, since + 1))
     due, reached = [*stays, t >= 2 * length + 1], maze.true(REACHED, CENTRE)
     shown = [implies(reached, state(CENTRE)[on] == on_path) for state in (held, after)]
-    yield Claim("the path is right after that", [*due, *now, since > farthest], shown[1:])
+    yield Claim("the path is correct after that", [*due, *now, since > farthest], shown[1:])
     yield Claim("and it is shown", [*due, shown[0]], [after(CENTRE)[path] == on_path])
 
 

@@ -4,7 +4,7 @@ It is the rule of `canonical_path` from the source to the target. PATH shows the
 signal is stored for the neighbour that is last in the order of directions, usually the one to the right: it is the
 nearer one where no other neighbour is.
 
-That the rule and its invariant are right on every maze is proven by machine (`proof`), and tested on all mazes of up to
+A machine proof shows that the rule and its invariant are correct on every maze (`proof`). Tests run all mazes of up to
 3 x 5 or 5 x 3 tiles (3,774,892). Each of the 75 states that the invariant allows occurs on some of these.
 """
 

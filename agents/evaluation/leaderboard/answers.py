@@ -18,7 +18,7 @@ FIRST_MOVE, FOLLOWED = "first move", "moves followed"
 def judge(
     tiles: Tiles, paths: NDArray[np.bool_], labels: NDArray[np.bool_], canonical: NDArray[np.bool_] | None = None
 ) -> dict[str, NDArray[np.bool_]]:
-    """Return which answers are right, by each of `SCORES`.
+    """Return which answers are correct, by each of `SCORES`.
 
     An answer is exact if it equals the set's label, and canonical if it equals the canonical solution. It is valid if
     its tiles form one line of free tiles from source to target: without gaps or forks, and adjacent tiles always follow
@@ -47,10 +47,11 @@ def judge(
 
 
 def judge_moves(tiles: Tiles, paths: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
-    """Return which first moves are right: along the answers, from the source to the one tile of the path beside it.
+    """Return which first moves are correct: along the answers, from the source to the one tile of the path beside it.
 
-    A first move is right if it comes nearer to the target. Followed, it is right if every first move on the way to the
-    target is right: each next move is the first one of the level whose source is the tile that the last one reached.
+    A first move is correct if it comes nearer to the target. Followed, it is correct if every first move on the way to
+    the target is correct: each next move is the first one of the level whose source is the tile that the last one
+    reached.
 
     Args:
         tiles: (N, H, W) uint8, mazes with their source on every tile from which there is a way to their target.
@@ -67,16 +68,16 @@ def judge_moves(tiles: Tiles, paths: NDArray[np.bool_]) -> dict[str, NDArray[np.
     drawn = np.pad(paths, frame)[at]
     moves = distances(tiles, target)
     left = moves[tiles == Tile.SOURCE]
-    right = (drawn.sum(axis=1) == 1) & (
+    correct = (drawn.sum(axis=1) == 1) & (
         drawn & (np.pad(moves, frame, constant_values=-1)[at] == left[:, None] - 1)
     ).any(1)
     mazes = [np.where(level == Tile.SOURCE, np.uint8(Tile.EMPTY), level).tobytes() for level in tiles]
     places = {(maze, *place): i for i, (maze, place) in enumerate(zip(mazes, source.tolist(), strict=True))}
-    followed = right.copy()
+    followed = correct.copy()
     for i in np.argsort(left, kind="stable"):  # nearest first, so that the next tile's answer is known
-        if right[i] and left[i] > 1:
+        if correct[i] and left[i] > 1:
             followed[i] = followed[places[(mazes[i], *beside[i, drawn[i].argmax()].tolist())]]
-    return {FIRST_MOVE: right, FOLLOWED: followed}
+    return {FIRST_MOVE: correct, FOLLOWED: followed}
 
 
 def paths_of(tiles: Tiles, tokens: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -86,8 +87,8 @@ def paths_of(tiles: Tiles, tokens: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def judge_tokens(tiles: Tiles, tokens: NDArray[np.uint8], labels: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
-    """Return which answers in tokens are right, like `judge`; an exact one has every token right, walls and free tiles
-    included.
+    """Return which answers in tokens are correct, like `judge`; an exact one has every token correct, walls and free
+    tiles included.
 
     Args:
         tiles: (N, H, W) uint8, solvable.

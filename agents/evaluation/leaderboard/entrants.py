@@ -117,19 +117,19 @@ def measure_scores(
         paths[REUSED] = reused_paths(policy, tiles.reshape(-1, benchmark.stream, *tiles.shape[1:]), n_steps)
     seconds = time.perf_counter() - begin
     if benchmark.every_tile:
-        right = judge_moves(tiles, paths[RESTARTED]) | {OPTIMAL: judge(tiles, paths[RESTARTED], labels)[OPTIMAL]}
+        correct = judge_moves(tiles, paths[RESTARTED]) | {OPTIMAL: judge(tiles, paths[RESTARTED], labels)[OPTIMAL]}
     elif benchmark.stream == 1:
-        right = judge(tiles, paths[RESTARTED], labels, canonical)
+        correct = judge(tiles, paths[RESTARTED], labels, canonical)
     else:
-        right = {
+        correct = {
             way: judge(tiles, each.reshape(tiles.shape), labels, canonical)[OPTIMAL] for way, each in paths.items()
         }
-        streams = {way: each.reshape(-1, benchmark.stream) for way, each in right.items()}
-        right = {**{WHOLE[way]: np.logical_and.reduce(each, axis=1) for way, each in streams.items()}, **right}
+        streams = {way: each.reshape(-1, benchmark.stream) for way, each in correct.items()}
+        correct = {**{WHOLE[way]: np.logical_and.reduce(each, axis=1) for way, each in streams.items()}, **correct}
     search = cost_note(policy) if policy.engine_hints.passes > 1 else ""
     alike = mazes_alike(benchmark, tiles)
     named = score_named(metrics, tiles, paths[RESTARTED], canonical)
-    return row_of(benchmark, cell.name, right, named, lesson, alike, search, policy.n_weights, n_steps, seconds)
+    return row_of(benchmark, cell.name, correct, named, lesson, alike, search, policy.n_weights, n_steps, seconds)
 
 
 def mazes_alike(benchmark: BenchmarkSet, tiles: Tiles) -> NDArray[np.int64]:
@@ -160,7 +160,7 @@ def reused_paths(policy: Policy, streams: Tiles, n_steps: int) -> NDArray[np.boo
 def row_of(
     benchmark: BenchmarkSet,
     name: str,
-    right: Mapping[str, NDArray[np.bool_]],
+    correct: Mapping[str, NDArray[np.bool_]],
     named: Mapping[str, NDArray[np.float64]],
     lesson: tuple[str, str],
     alike: NDArray[np.int64],
@@ -169,7 +169,7 @@ def row_of(
     n_steps: int | None = None,
     seconds: float | None = None,
 ) -> Measured:
-    """Return the row of a policy or file; `right` says for each score which levels or streams are right,
+    """Return the row of a policy or file; `correct` says for each score which levels or streams are correct,
     `named` has the values of further metrics, and `alike` how many levels each instance has."""
     n_independent = alike.sum() ** 2 / (alike**2).sum()
     return Measured(
@@ -180,7 +180,7 @@ def row_of(
         trained_on=lesson[1],
         search=search,
         n=len(alike),
-        scores={score: proportion(of, n_independent) for score, of in right.items()}
+        scores={score: proportion(of, n_independent) for score, of in correct.items()}
         | {score: mean(of, 1, 0, n_independent) for score, of in named.items()},
         n_steps=n_steps,
         seconds=seconds,

@@ -89,7 +89,7 @@ class Measured(Entry):
 
     Attributes:
         n: number of mazes, or streams, on which it was measured.
-        scores: score -> fraction of these that are right, with its 95 % interval.
+        scores: score -> fraction of these that are correct, with its 95 % interval.
         n_steps: iterations on each maze; None for predictions.
         seconds: time that the policy took; None for predictions.
     """

@@ -132,10 +132,12 @@ def bench(
                     )
                 else:
                     tokens = predicted[benchmark.name, name][: len(labels)]
-                    right = judge_tokens(drawn.tiles, tokens, labels)
+                    correct = judge_tokens(drawn.tiles, tokens, labels)
                     paths = paths_of(drawn.tiles, tokens)
                     named = score_named(metrics, drawn.tiles, paths, shortest_path(drawn.tiles))
-                    row = row_of(benchmark, name, right, named, learned_from[name], mazes_alike(benchmark, drawn.tiles))
+                    row = row_of(
+                        benchmark, name, correct, named, learned_from[name], mazes_alike(benchmark, drawn.tiles)
+                    )
                 rows.append(row)
                 if out is not None:
                     Board(tuple(rows)).save(out)  # at once: the next row may take an hour

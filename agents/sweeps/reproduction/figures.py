@@ -33,34 +33,34 @@ LOWEST = -100.0
 """Accuracy, in percent, below which values are drawn at the edge of the plot: some are below -1,000."""
 
 
-def usual(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
+def usual(lengths: NDArray[np.int64], correct: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
     """Return the index of the level at the third quartile of (N,) solution lengths: neither trivial nor extreme."""
     order = lengths.argsort(kind="stable")
     return int(order[3 * len(order) // 4])
 
 
-def longest_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
+def longest_correct(lengths: NDArray[np.int64], correct: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
     """Return the index of the solved level with the longest solution; None if no level is solved."""
-    return int(np.where(right, lengths, -1).argmax()) if right.any() else None
+    return int(np.where(correct, lengths, -1).argmax()) if correct.any() else None
 
 
-def nearly_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
+def nearly_correct(lengths: NDArray[np.int64], correct: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
     """Return the index of the wrongly solved level with the largest overlap, whose path goes wrong late; None if there
     is none."""
-    return int(np.where(right, -1.0, overlap).argmax()) if not right.all() else None
+    return int(np.where(correct, -1.0, overlap).argmax()) if not correct.all() else None
 
 
 BEHAVIOURS = {
     "mlp": ("1.3", (False,), usual),
     "gcn": ("1.2", (False,), usual),
-    "nca": ("1.5", (False,), longest_right),
-    "nca-large": ("1.5", (True,), longest_right),
-    "diameter-right": ("5.2", (True, False), longest_right),
-    "diameter-wrong-fork": ("5.2", (True, False), nearly_right),
+    "nca": ("1.5", (False,), longest_correct),
+    "nca-large": ("1.5", (True,), longest_correct),
+    "diameter-right": ("5.2", (True, False), longest_correct),
+    "diameter-wrong-fork": ("5.2", (True, False), nearly_correct),
 }
 """Figures of behaviour in the paper's appendix, by the name of their file: the row whose best run is shown; whether on
 the larger mazes or, with two values, on which first; and the function that chooses a level by (N,) lengths of
-solutions, whether paths are right, and their overlap with the solutions."""
+solutions, whether paths are correct, and their overlap with the solutions."""
 
 
 @torch.no_grad()
@@ -96,15 +96,17 @@ def draw(
             task, n_steps = policy.problem, n_steps_on(policy, best.config, is_large=is_large)
             targets = task.solve(tiles)
             last = _paths(policy, tiles, {n_steps})[0] > 0.5
-            right = np.asarray(task.is_optimal(tiles, last), np.bool_)
+            correct = np.asarray(task.is_optimal(tiles, last), np.bool_)
             overlap = (last & targets).sum(axis=(1, 2)) / (last | targets).sum(axis=(1, 2))
-            chosen = choose(targets.sum(axis=(1, 2)), right, overlap)
+            chosen = choose(targets.sum(axis=(1, 2)), correct, overlap)
             if chosen is not None:
                 steps, level = sorted({round(part * n_steps) for part in MOMENTS}), tiles[chosen]
                 pictures = [draw_level(level, after[0]) for after in _paths(policy, level[None], set(steps))]
                 pictures.append(draw_level(level, targets[chosen]))
                 words = [*(f"{step} iteration{'' if step == 1 else 's'}" for step in steps), "solution"]
-                verdict = "right" if right[chosen] else f"wrong, {overlap[chosen]:.0%} overlap".replace("%", "\xa0%")
+                verdict = (
+                    "correct" if correct[chosen] else f"wrong, {overlap[chosen]:.0%} overlap".replace("%", "\xa0%")
+                )
                 about = f"{best.config.model.model}, {policy.task}, {size}x{size}, seed {best.config.seed}"
                 drawn.append(strip(path, pictures, words, f"{about}: {verdict}", printed=width))
                 break

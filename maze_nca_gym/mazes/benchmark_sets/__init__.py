@@ -43,7 +43,7 @@ class BenchmarkSet:
         label: (N, H, W) tiles -> (N, H, W) bool, the one answer that counts as exact.
         stream: number of levels in an instance; 1 if levels are independent.
         every_tile: whether each maze gives many levels: one with its source at each tile that can reach the target.
-        may_be_empty: whether some levels have no route, where the right answer is an empty one.
+        may_be_empty: whether some levels have no route, where the correct answer is an empty one.
         for_training: whether it is meant for training, and so not for tests.
         redraws: name of the original set, whose rule this one follows; its published figures are listed beside this
             set's.

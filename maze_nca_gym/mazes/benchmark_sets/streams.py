@@ -1,7 +1,7 @@
 """Edit streams: a maze of cells and walls, and then 32 edits of one passage each, in a row.
 
-A policy solves the maze, and continues from its state after each edit. To be right after the last one, it must give up
-what no longer holds. The rule is like that of Cleo Spiers' study: Kruskal's algorithm on 12 x 12 cells, further
+A policy solves the maze, and continues from its state after each edit. To be correct after the last edit, it must give
+up what no longer holds. The rule is like that of Cleo Spiers' study: Kruskal's algorithm on 12 x 12 cells, further
 passages with probability 0.15, every fourth maze cut in two, edits that open or close one passage. Its task differs:
 there the start and the goal are fixed, and the cut is upright through the middle. Here the ends are two cells at
 random, a cut runs halfway between them, and all passages are equally likely to be edited.

@@ -171,7 +171,7 @@ def test_channels_are_named_after_what_they_show():
         ("caves", 33, 16),
     ],
 )
-def test_the_network_of_the_package_is_right_beyond_what_it_learned_from(families):
+def test_the_network_of_the_package_is_correct_beyond_what_it_learned_from(families):
     """After as many iterations as a flood and a walk back take, and for good."""
     policy = load("nca-shortest-path")
     for family, size, n in families:

@@ -60,7 +60,7 @@ def test_an_update_asks_for_it(task):
     assert lenient == pytest.approx(expected, rel=1e-4)
 
 
-def test_any_optimum_is_right_for_levels_that_are_tried_again():
+def test_any_optimum_is_correct_for_levels_that_are_tried_again():
     levels = Batch(np.repeat(OPEN[None], 3, axis=0), np.repeat(CANONICAL[None], 3, axis=0))
     states = torch.cat([showing(path) for path in (CANONICAL, OTHER, CANONICAL | OTHER)])
     for any_optimum, ages in ((True, [9, 9, 0]), (False, [9, 0, 0])):

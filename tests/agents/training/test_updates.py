@@ -224,19 +224,19 @@ def test_what_is_wrong_when_it_is_due_starts_anew():
     levels = LevelStream(tiny(batch_size=12)).batch(0)
     pool = pool_of(levels, 2, Patience(per_tile=1.5, more=3))
     lengths = levels.target.sum(axis=(1, 2))
-    right, step = np.arange(12) % 2 == 0, 2
+    correct, step = np.arange(12) % 2 == 0, 2
     states = torch.full((12, 2, 8, 8), 0.4)
-    states[:, 0] = torch.from_numpy(np.where(right[:, None, None], levels.target, 0))
+    states[:, 0] = torch.from_numpy(np.where(correct[:, None, None], levels.target, 0))
     in_hand = np.zeros(12, int)
     for _ in range(20):
         pool.put(torch.arange(12), states, step)
         in_hand += step
-        in_hand[~right & (in_hand >= 1.5 * lengths + 3)] = 0
+        in_hand[~correct & (in_hand >= 1.5 * lengths + 3)] = 0
         assert pool.ages.tolist() == in_hand.tolist()
         assert not pool.states[torch.from_numpy(in_hand == 0)].any()
         assert torch.equal(pool.states[torch.from_numpy(in_hand > 0)], states[torch.from_numpy(in_hand > 0)])
-    assert (in_hand[right] == 40).all()
-    assert (in_hand[~right] < 1.5 * lengths[~right] + 3).all()
+    assert (in_hand[correct] == 40).all()
+    assert (in_hand[~correct] < 1.5 * lengths[~correct] + 3).all()
     endless = pool_of(levels, 2)
     endless.put(torch.arange(12), states, 10_000)
     assert endless.ages.tolist() == [10_000] * 12, "without patience what is wrong goes on"
