@@ -2,46 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from enum import IntEnum
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from typing import Any
 
 from maze_nca_gym.mazes.facts import Number, Picture, Place, Truth
 from maze_nca_gym.mazes.ghosts import Fixpoint, anywhere
 from maze_nca_gym.mazes.tasks import Task, find_task
-from maze_nca_gym.mazes.terms import Bits, Rule, TileView, term_of
+from maze_nca_gym.mazes.terms import Rule, TileView, term_of
 
 from ..policies.guarantees import StepBound
 from .automaton import NEIGHBOURHOODS, Automaton
 from .theorem import Theorem
 
 
-def _copied(signal: IntEnum, see: TileView) -> Bits:
-    return see(signal)
+BEGUN, CHANGED, NEW, LAST = "BEGUN_", "CHANGED_", "NEW_", "LAST_"
+"""How the names of signals begin by which a layer recognises that it is at rest, see `grown`."""
+PAUSE = 3
+"""Number of iterations from the last round of a layer in which something comes on to the first round of the next."""
+
+
+def _start(solve: Fixpoint, picture: Picture, layer: int) -> Number:
+    """Return the number of iterations before the first round of a layer."""
+    return sum((solve.rounds(picture, i) + PAUSE for i in range(layer)), 0)
+
+
+def _meaning(solve: Fixpoint, name: str, picture: Picture, at: Place, t: Number) -> Truth | None:
+    """Return whether a signal of an automaton that is `grown` is on at a tile after t iterations; None if it has no
+    such signal."""
+    if name in solve.rules:
+        return solve.on(name, picture, at, t - 1 - _start(solve, picture, solve.layer_of(name)))
+    for i, layer in enumerate(solve.layers[:-1]):
+        start, number = _start(solve, picture, i), f"{i + 1}"
+        if name == BEGUN + number:
+            return picture.inside(at) & (t > start)
+        if name == CHANGED + number:
+            return picture.inside(at) & (t > start) & (t < start + PAUSE + solve.rounds(picture, i))
+        if name == NEW + number:
+            fresh = (solve.comes_on(each, picture, at, t - 2 - start) for each in layer)
+            return reduce(or_, fresh, picture.inside(at) & (t == start + 1))
+        if name in (LAST + each for each in layer):
+            return solve.on(name.removeprefix(LAST), picture, at, t - 2 - start)
+    return None
 
 
 def with_stages(automaton: Automaton, theorem: Theorem) -> Theorem | None:
     """Return a theorem with the statement that each relation of the task's fixpoint is on from t = 1 + its stage, as in
-    an automaton that is `grown`, and answers that it does not have an iteration later.
+    an automaton that is `grown`, and answers that it does not have an iteration later. Stages of a later layer count
+    from its first round.
 
-    None if the automaton has other signals than relations and answers, or the theorem no ghosts of these relations.
+    None if the automaton has other signals than those of a `grown` one, or the theorem no ghosts of these relations.
     """
     solve, shown = automaton.problem.solve, automaton.answers
     if not isinstance(solve, Fixpoint) or not {*solve.rules} <= {*theorem.relations}:
         return None
-    said = {signal: (signal.name, 1) for signal in automaton.signals if signal not in shown}
-    if {name for name, _ in said.values()} != {*solve.rules}:
+    if {signal.name for signal in automaton.signals if signal not in shown} != {*solve.rules, *_clocks(solve)}:
         return None
-    if not theorem.answers:
-        said |= {signal: (name, 2) for signal, name in zip(shown, solve.answers, strict=True)}
+    copies = {} if theorem.answers else dict(zip(shown, solve.answers, strict=True))
 
     def signals(picture: Picture, at: Place, t: Number) -> dict[IntEnum, Truth]:
-        return {signal: solve.on(name, picture, at, t - after) for signal, (name, after) in said.items()}
+        found = {signal: _meaning(solve, copies[signal], picture, at, t - 1) for signal in copies}
+        found |= {s: _meaning(solve, s.name, picture, at, t) for s in automaton.signals if s not in shown}
+        return {signal: truth for signal, truth in found.items() if truth is not None}
 
-    means = {signal: f"from t = {after} + {name} stage" for signal, (name, after) in said.items()}
-    return replace(theorem, signals=signals, means=means)
+    def rounds(picture: Picture, t: Number) -> list[Number]:
+        return [t - 2 - _start(solve, picture, i) for i in range(len(solve.layers) - 1)]
+
+    means = {s: f"from t = 1 + {s.name} stage" for s in automaton.signals if solve.rules and s.name in solve.layers[0]}
+    means |= {signal: f"from t = 2 + {name} stage" for signal, name in copies.items() if name in solve.layers[0]}
+    return replace(theorem, signals=signals, means=means, rounds=rounds)
+
+
+def _clocks(solve: Fixpoint) -> list[str]:
+    """Return the names of the signals by which layers recognise that they are at rest, the pooled ones last."""
+    early = [*enumerate(solve.layers[:-1], 1)]
+    local = [name for i, layer in early for name in (*(LAST + each for each in layer), f"{NEW}{i}")]
+    return [*local, *(f"{name}{i}" for i, _ in early for name in (BEGUN, CHANGED))]
 
 
 def grown(task: str | Task) -> Automaton:
@@ -49,38 +87,68 @@ def grown(task: str | Task) -> Automaton:
 
     A relation is a signal that stays on once its rule is true; one that is on `anywhere` is pooled; answers are copies.
 
+    Where rules negate relations, the rules of a later layer wait until nothing changes any more in the layer before.
+    For this the first layer has signals LAST_A, the value of a relation A an iteration earlier; NEW_1, whether a
+    relation has changed at the tile; and pooled over the map, CHANGED_1, whether NEW_1 was on anywhere, and BEGUN_1,
+    whether the layer's first iteration is over. NEW_1 and CHANGED_1 are on in this first iteration too, so the layer is
+    at rest where BEGUN_1 is on and CHANGED_1 is off.
+
     Args:
         task: the task, or its name.
 
     Raises:
-        ValueError: the task's `solve` is no fixpoint, or has a relation named as an answer.
+        ValueError: the task's `solve` is no fixpoint, or has a relation named as an answer or as such a signal.
     """
     problem = find_task(task)
     solve, task = problem.solve, problem.name
     if not isinstance(solve, Fixpoint):
         raise ValueError(f"the solve of the task {task} must be a fixpoint, to grow an automaton, got {solve!r}")
     outputs = ["PATH"] if len(problem.answers) == 1 else [answer.upper() for answer in problem.answers]
+    clocks = _clocks(solve)
+    for others, what in ((outputs, "an answer"), (clocks, "a signal of its layers")):
+        if taken := {*others} & {*solve.rules}:
+            raise ValueError(f"{min(taken)} is a relation and {what} of the task {task}: give one another name")
     pooled = [name for name, rule in solve.rules.items() if isinstance(rule, anywhere)]
-    if taken := {*outputs} & {*solve.rules}:
-        raise ValueError(f"{min(taken)} is a relation and an answer of the task {task}: give one another name")
-    names = [*outputs, *(name for name in solve.rules if name not in pooled), *pooled]
+    pooled += [name for name in clocks if name.startswith((BEGUN, CHANGED))]
+    names = [*outputs, *(name for name in (*solve.rules, *clocks) if name not in pooled), *pooled]
     signals: type[IntEnum] = IntEnum("Signal", names, start=0)  # type: ignore[misc]
 
-    def stays(name: str, rule: Callable[[Any], Any], see: TileView) -> Any:
-        on = rule(see)
-        return on if solve.least else see(signals[name]) | on  # rules of a least fixed point stay true
+    def begins(layer: int, see: TileView) -> Any:
+        """Return whether the layers before one are at rest."""
+        if layer:
+            return see(signals[f"{BEGUN}{layer}"]) & ~see(signals[f"{CHANGED}{layer}"])
+        return reduce(or_, map(see.tile, range(problem.n_tiles)))
 
-    rules: dict[IntEnum, Rule] = {signals[name]: partial(stays, name, rule) for name, rule in solve.rules.items()}
-    for output, name in zip(outputs, solve.answers, strict=True):
-        rules[signals[output]] = partial(_copied, signals[name])
+    def stays(name: str, see: TileView) -> Any:
+        layer, on = solve.layer_of(name), solve.rules[name](see)
+        if solve.least and len(solve.layers) == 1:
+            return on  # rules of a least fixed point stay true
+        return see(signals[name]) | (begins(layer, see) & on if layer else on)
+
+    def copies(name: str, see: TileView) -> Any:
+        return see(signals[name])
+
+    def is_new(layer: int, see: TileView) -> Any:
+        changes = (see(signals[name]) & ~see(signals[LAST + name]) for name in solve.layers[layer])
+        return reduce(or_, changes, begins(layer, see) & ~see(signals[f"{BEGUN}{layer + 1}"]))
+
+    def changes(layer: int, see: TileView) -> Any:
+        return see(signals[f"{NEW}{layer + 1}"]) | (begins(layer, see) & ~see(signals[f"{BEGUN}{layer + 1}"]))
+
+    rules: dict[str, Rule] = {name: partial(stays, name) for name in solve.rules}
+    rules |= {output: partial(copies, name) for output, name in zip(outputs, solve.answers, strict=True)}
+    for i, layer in enumerate(solve.layers[:-1]):
+        rules |= {LAST + name: partial(copies, name) for name in layer}
+        rules |= {f"{NEW}{i + 1}": partial(is_new, i), f"{CHANGED}{i + 1}": partial(changes, i)}
+        rules[f"{BEGUN}{i + 1}"] = partial(begins, i)
     taps = {tap for rule in rules.values() for tap in term_of(rule, signals).taps}
     return Automaton(
         name=task,
         task=task,
         signals=signals,
-        rules=rules,
+        rules={signals[name]: rule for name, rule in rules.items()},
         neighbourhood=5 if taps <= {*NEIGHBOURHOODS[5]} else 9,
-        bound=StepBound(constant=2, per_tile=len(solve.rules)),
+        bound=StepBound(constant=2 + PAUSE * (len(solve.layers) - 1), per_tile=len(solve.rules)),
         pooled=tuple(signals[name] for name in pooled),
         everywhere=tuple(signals[name] for name in pooled),
     )

@@ -6,7 +6,7 @@ only, so the same code runs on the symbols of a solver and on the arrays of real
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -81,6 +81,8 @@ class Theorem(Ghosts):
         means: the meaning of each signal, by `signals`, in words.
         unsaid: for each signal that it does not mention, the reason in words: two tiles that no ghost tells apart.
         domain: the mazes for which it is true; None for all.
+        rounds: (picture, t) -> numbers of rounds, after t iterations, in which something comes on at some tile if the
+            library says so; a proof that a pooled signal is switched on may use such a tile.
     """
 
     signals: Callable[[Picture, Place, Number], Mapping[IntEnum, Truth]] | None = None
@@ -89,6 +91,7 @@ class Theorem(Ghosts):
     means: Mapping[IntEnum, str] = field(default_factory=dict)
     unsaid: Mapping[IntEnum, str] = field(default_factory=dict)
     domain: Domain | None = None
+    rounds: Callable[[Picture, Number], Sequence[Number]] = lambda picture, t: ()
 
     def __repr__(self) -> str:
         means = "; ".join(f"{signal.name} is on {words}" for signal, words in self.means.items())

@@ -66,8 +66,9 @@ RESERVED = ("kind", "t", N_TILES, SPREAD)
 """Names that no relation may have: those of numbers that every proof has."""
 N_ITERATIONS = 100
 """Number of iterations for which ghosts that change are computed on real mazes."""
-Witness: TypeAlias = tuple[Callable[[Picture], Truth], Fact]
-"""A fact of a map, and one of tiles that is true of some tile of it then."""
+Witness: TypeAlias = tuple[Callable[[Picture, Number], Truth], Callable[[Picture, Place, Number], Truth]]
+"""A fact of a map and of any number, (picture, number) -> Truth; and if it is true, a fact that is true of some tile of
+the map, (picture, at, number) -> Truth."""
 _AXIOMS = WeakKeyDictionary[Callable[..., Any], tuple[tuple[Witness, ...], frozenset[int]]]()
 """The axioms that functions of this module have made, each with the witnesses that they promise, and the kinds of which
 they suppose that a map has at most one tile."""
@@ -346,19 +347,21 @@ def _reading(
     below: Number | None = None,
     of_map: Container[str] = frozenset(),
     when: Number | None = None,
+    layer: Container[str] | None = None,
 ) -> Read:
-    """Return what rules read at a tile of a picture: (relation or kind, tap) -> whether it is on there, perhaps only
-    before a stage, or at a time."""
+    """Return what rules read at a tile of a picture: (relation or kind, tap) -> whether it is on there, perhaps, if it
+    is of a layer, only before a stage, or at a time."""
 
     def read(seen: Any, tap: str) -> Truth:
         there, everywhere = moved(at, tap), seen in of_map
         if isinstance(seen, TileKind):
             return picture.tile(seen, there)
-        if below is None and not everywhere:
+        is_over = below is None or (layer is not None and seen not in layer)
+        if is_over and not everywhere:
             return picture.true(seen, there, when)
         stage = picture.of_map(_stage(seen)) if everywhere else picture.number(_stage(seen), there)
         on = picture.inside(there) & (stage >= 0) if everywhere else picture.true(seen, there)
-        return on if below is None else on & (stage < below)
+        return on if is_over else on & (stage < below)
 
     return read
 
@@ -369,6 +372,10 @@ def _stage(name: str) -> str:
 
 def _reason(name: str) -> str:
     return f"{name} reason"
+
+
+def _rounds(layer: int) -> str:
+    return f"rounds {layer + 1}"
 
 
 class anywhere:
@@ -389,13 +396,15 @@ class Fixpoint:
     Attributes:
         rules: the rule of each relation.
         answers: names of the relations that are answers of a task.
-        least: whether no rule may negate a relation, so that each stays true once it is.
+        least: whether no rule may negate a relation of its layer, so that each stays true once it is.
+        layers: the names of the relations in layers: what a rule negates is decided in an earlier layer.
         kinds: the kinds of tile that rules read, each with its name if the rules give one, such as `Tile.SOURCE`.
     """
 
     rules: Mapping[str, Callable[..., Truth]]
     answers: tuple[str, ...]
     least: bool
+    layers: tuple[tuple[str, ...], ...]
     kinds: frozenset[tuple[int, str]]
 
     def __call__(self, tiles: Tiles, look: Look | None = None) -> NDArray[np.bool_]:
@@ -421,26 +430,40 @@ class Fixpoint:
         return frozenset(name for name, rule in self.rules.items() if isinstance(rule, anywhere))
 
     def stages(self, tiles: Tiles, look: Look | None = None) -> dict[str, NDArray[Any]]:
-        """Return by name each relation on (N, H, W) mazes, (N, H, W) bool, and its stage, (N, H, W) int: the round,
-        from 0, in which a tile comes on, or -1. For a rule in `anywhere`, the stage is (N, 1, 1), and the relation has
-        the tiles at which the rule is true in that round."""
+        """Return by name each relation on (N, H, W) mazes, (N, H, W) bool, and its stage, (N, H, W) int: the round of
+        its layer, from 0, in which a tile comes on, or -1. For a rule in `anywhere`, the stage is (N, 1, 1), and the
+        relation has the tiles at which the rule is true in that round. Each layer but the last has its number of
+        rounds, (N, 1, 1) int."""
         found, of_map, picture = dict[str, NDArray[Any]](), self._of_map, MazePicture(tiles, {}, look=look)
         terms = self.terms
         none = ~picture.inside()  # laid out in memory as pictures are
         for name in self.rules:
             found |= {_reason(name) if name in of_map else name: none}
             found |= {_stage(name): np.full((len(tiles), 1, 1), -1) if name in of_map else none.astype(np.int64) - 1}
-        for number in range(len(self.rules) * tiles[0].size + 1 if len(tiles) else 0):
-            see = _reading(picture.with_ghosts(found), CENTRE, of_map=of_map)
-            fresh = {name: term.read_by(see) & (found[_stage(name)] < 0) for name, term in terms.items()}
-            if not any(new.any() for new in fresh.values()):
-                break
-            for name, new in fresh.items():
-                where = _reason(name) if name in of_map else name
-                found[where] = found[where] | new
-                new = new.any(axis=(1, 2), keepdims=True) if name in of_map else new
-                found[_stage(name)] = np.where(new, number, found[_stage(name)])
+        for layer in self.layers:
+            for number in range(len(layer) * tiles[0].size + 1 if len(tiles) else 0):
+                see = _reading(picture.with_ghosts(found), CENTRE, of_map=of_map)
+                fresh = {name: terms[name].read_by(see) & (found[_stage(name)] < 0) for name in layer}
+                if not any(new.any() for new in fresh.values()):
+                    break
+                for name, new in fresh.items():
+                    where = _reason(name) if name in of_map else name
+                    found[where] = found[where] | new
+                    new = new.any(axis=(1, 2), keepdims=True) if name in of_map else new
+                    found[_stage(name)] = np.where(new, number, found[_stage(name)])
+        for i, layer in enumerate(self.layers[:-1]):
+            last = [found[_stage(name)].max(axis=(1, 2), keepdims=True) for name in layer]
+            found[_rounds(i)] = np.max(last, axis=0) + 1
         return found
+
+    def layer_of(self, name: str) -> int:
+        """Return the number of the layer of a relation, from 0."""
+        return next(i for i, layer in enumerate(self.layers) if name in layer)
+
+    def rounds(self, picture: Picture, layer: int) -> Number:
+        """Return the number of rounds in which something comes on in a layer that is not the last, by the ghosts of the
+        specification."""
+        return picture.of_map(_rounds(layer))
 
     def on(self, name: str, picture: Picture, at: Place, stage: Number) -> Truth:
         """Return whether a relation is on at a tile up to a stage, by the ghosts of the specification."""
@@ -449,23 +472,34 @@ class Fixpoint:
             return picture.inside(at) & (own >= 0) & (own <= stage)
         return picture.true(name, at) & (picture.number(_stage(name), at) <= stage)
 
+    def comes_on(self, name: str, picture: Picture, at: Place, stage: Number) -> Truth:
+        """Return whether a relation comes on at a tile in a round, by the ghosts of the specification."""
+        return self.on(name, picture, at, stage) & ~self.on(name, picture, at, stage - 1)
+
     def specification(self) -> Ghosts:
         """Return the specification: each relation as a ghost, and its stage."""
         names, alone, of_map, terms = [*self.rules], len(self.rules) == 1, self._of_map, self.terms
+        early = range(len(self.layers) - 1)
 
         def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
-            most = picture.of_map(SPREAD) if alone else len(names) * picture.of_map(N_TILES) - 1
-            found = {"no more tiles are on than there are": picture.of_map(SPREAD) < picture.of_map(N_TILES)}
-            inside = picture.inside(at)
+            n_tiles, inside = picture.of_map(N_TILES), picture.inside(at)
+            found = {"no more tiles are on than there are": picture.of_map(SPREAD) < n_tiles}
+            for i in early:
+                rounds = self.rounds(picture, i)
+                found[f"layer {i + 1} has no more rounds than relations of tiles"] = (rounds >= 0) & (
+                    rounds <= len(self.layers[i]) * n_tiles
+                )
             for name, term in terms.items():
+                own = self.layer_of(name)
+                most = picture.of_map(SPREAD) if alone else len(self.layers[own]) * n_tiles - 1
                 single = name not in of_map
                 stage = picture.number(_stage(name), at) if single else picture.of_map(_stage(name))
                 # whether it is on at this tile, and whether this tile shows why
                 on = picture.true(name, at) if single else inside & (stage >= 0)
                 here = on if single else picture.true(_reason(name), at)
 
-                def said(below: Number, term: Term = term) -> Truth:
-                    return term.read_by(_reading(picture, at, below, of_map))
+                def said(below: Number, term: Term = term, own: int = own) -> Truth:
+                    return term.read_by(_reading(picture, at, below, of_map, layer=self.layers[own]))
 
                 found |= {
                     f"{name} is on for a reason": implies(here, (stage >= 0) & said(stage)),
@@ -474,6 +508,9 @@ class Fixpoint:
                     f"{name} has no stage where it is off": implies(inside & ~on, stage == -1),
                     f"stages of {name} are fewer than tiles": implies(on, stage <= most),
                 }
+                if own in early:
+                    in_time = implies(on, stage < self.rounds(picture, own))
+                    found[f"{name} comes on before its layer is at rest"] = in_time
             return found
 
         def ghosts(tiles: Tiles) -> Mapping[str, Any]:
@@ -491,11 +528,22 @@ class Fixpoint:
 
         def witness(name: str) -> Witness:
             stage, reason = _stage(name), _reason(name)
-            return lambda picture: picture.of_map(stage) >= 0, lambda picture, at: picture.true(reason, at)
+            return lambda picture, number: picture.of_map(stage) >= 0, lambda picture, at, number: picture.true(
+                reason, at
+            )
+
+        def changing(layer: int) -> Witness:
+            """Return that in every round of a layer something comes on at some tile."""
+
+            def comes_on(picture: Picture, at: Place, number: Number) -> Truth:
+                return reduce(or_, (self.comes_on(name, picture, at, number) for name in self.layers[layer]))
+
+            return lambda picture, number: (number >= 0) & (number < self.rounds(picture, layer)), comes_on
 
         def shows_why(name: str, picture: Picture, at: Place) -> Truth:
-            stage = picture.of_map(_stage(name))
-            return picture.inside(at) & (stage >= 0) & terms[name].read_by(_reading(picture, at, stage, of_map))
+            stage, layer = picture.of_map(_stage(name)), self.layers[self.layer_of(name)]
+            see = _reading(picture, at, stage, of_map, layer=layer)
+            return picture.inside(at) & (stage >= 0) & terms[name].read_by(see)
 
         defined: dict[str, tuple[str | Fact, Fact | int]] = {
             name: (_stage(name), partial(comes, name)) for name in names
@@ -503,25 +551,31 @@ class Fixpoint:
         for name in of_map:
             defined[name] = _stage(name), anywhere(partial(comes, name))
             defined[_reason(name)] = "", partial(shows_why, name)
-        return _known(axioms, ghosts, tuple(map(answer, self.answers)), defined, tuple(map(witness, sorted(of_map))))
+        witnesses = (*map(witness, sorted(of_map)), *map(changing, early))
+        return _known(axioms, ghosts, tuple(map(answer, self.answers)), defined, witnesses)
 
 
 def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
     """Return the least fixed point of rules: the relations that they switch on for good, round by round, from all off.
 
     A rule is written like a rule of an automaton: `see("burns", "U")` is a relation at the tile above, `see.tile(kind)`
-    whether a tile is of a kind; they are joined by `&`, `|` and, for kinds of tile, `^` and `~`. It is an exact solver,
-    and the specification that a proof needs: `Task(solve=fixpoint(burns=...), ...)`. With a rule in `anywhere`, a
-    relation is on at all tiles as soon as the rule is true at one.
+    whether a tile is of a kind; they are joined by `&`, `|`, `^` and `~`. The fixed point is an exact solver, and the
+    specification that a proof needs: `Task(solve=fixpoint(burns=...), ...)`. With a rule in `anywhere`, a relation is
+    on at all tiles as soon as the rule is true at one.
+
+    `~see("burns")` is true where a relation never comes on. The rule that reads it belongs to a later layer (stratum):
+    its rounds begin when nothing changes in the layers before. So a relation cannot depend on its own absence.
 
     >>> burns = fixpoint(burns=lambda see: see.tile(FIRE) | ((see("burns", "U") | see("burns", "D")) & see.tile(0)))
+    >>> safe = fixpoint("safe", **burns.rules, safe=lambda see: see.tile(0) & ~see("burns"))
 
     Args:
         answers: names of the relations that are answers of a task; by default the first.
         rules: the rule of each relation, by name.
 
     Raises:
-        ValueError: no rule, an answer without one or that is on anywhere, or a rule that negates a relation.
+        ValueError: no rule, an answer without one or that is on anywhere, or relations that depend on each other in a
+            circle in which one is negated.
     """
     return _fixpoint(answers, rules, least=True)
 
@@ -544,12 +598,7 @@ def _fixpoint(answers: tuple[str, ...], rules: Mapping[str, Callable[..., Truth]
     if not rules or not {*answers} <= {*rules}:
         raise ValueError(f"fixpoint needs rules, and answers among these, {', '.join(rules) or 'none'}, got {answers}")
     terms = {name: _read(name, rule, [*rules]) for name, rule in rules.items()}
-    for name, term in terms.items() if least else ():
-        if any(isinstance(leaf.seen, str) and not positive for leaf, positive in term.polarity):
-            raise ValueError(
-                f"the rule of {name} negates a relation: then there may be no least fixed point, but an inflationary "
-                "one"
-            )
+    layers = _layers(terms) if least else (tuple(terms),)
     read = {leaf.seen for term in terms.values() for leaf in term.leaves if isinstance(leaf.seen, TileKind)}
     chosen = answers or (next(iter(rules)),)
     if everywhere := [name for name in chosen if isinstance(rules[name], anywhere)]:
@@ -557,7 +606,42 @@ def _fixpoint(answers: tuple[str, ...], rules: Mapping[str, Callable[..., Truth]
             f"{everywhere[0]} is on anywhere, so at all tiles or none: another relation must be the answer"
         )
     held = {name: anywhere(term) if isinstance(rules[name], anywhere) else term for name, term in terms.items()}
-    return Fixpoint(ReadOnly(held), chosen, least, frozenset((int(kind), kind.name.lower()) for kind in read))
+    return Fixpoint(ReadOnly(held), chosen, least, layers, frozenset((int(kind), kind.name.lower()) for kind in read))
+
+
+def _layers(terms: Mapping[str, Term]) -> tuple[tuple[str, ...], ...]:
+    """Return the names of relations in layers, each as early as can be: no earlier than what its rule reads, and later
+    than what it negates.
+
+    Raises:
+        ValueError: relations depend on each other in a circle in which one is negated.
+    """
+    reads = {
+        name: {(str(leaf.seen), positive) for leaf, positive in term.polarity if isinstance(leaf.seen, str)}
+        for name, term in terms.items()
+    }
+    for name, of in reads.items():
+        for other in sorted(other for other, positive in of if not positive):
+            if circle := _way(other, name, reads):
+                raise ValueError(
+                    f"the rule of {name} negates {other}, but relations that are negated must be complete before, and "
+                    f"{' reads '.join((name, *circle))}. To ask what is not on yet, use `inflationary`"
+                )
+    layer = dict.fromkeys(terms, 0)
+    for _ in terms:
+        layer = {name: max([0, *(layer[other] + (not on) for other, on in of)]) for name, of in reads.items()}
+    return tuple(tuple(name for name in terms if layer[name] == i) for i in range(1 + max(layer.values())))
+
+
+def _way(begin: str, end: str, reads: Mapping[str, set[tuple[str, bool]]]) -> list[str]:
+    """Return the shortest way from a relation to another, both included, along what rules read; empty if there is
+    none."""
+    ways, left = {begin: [begin]}, [begin]
+    for name in left:
+        fresh = sorted({other for other, _ in reads[name]} - {*ways})
+        ways |= {other: [*ways[name], other] for other in fresh}
+        left += fresh
+    return ways.get(end, [])
 
 
 def may_be_relation(name: str) -> bool:

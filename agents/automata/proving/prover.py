@@ -282,11 +282,13 @@ class Prover:
                 lemma = self._lemma("signal", f"{signal.name} is switched on at some tile", switched, some, inside)
                 if lemma.holds:
                     break
-            for comes, here in witnesses_of(theorem) if not lemma.holds else ():
-                # wherever it is on, there is such a tile, and at that tile its rule says so
-                switched = z3.Implies(
-                    said, comes(picture) & z3.Implies(here(picture, CENTRE), rules[signal].read_by(see))
-                )
+            here = rules[signal].read_by(see)
+            for (comes, shows), number in product(witnesses_of(theorem), [t, *theorem.rounds(picture, t)]):
+                if lemma.holds:
+                    break
+                # wherever it is on, any tile says so, or there is such a tile, and its rule says so
+                witness = comes(picture, number) & z3.Implies(shows(picture, CENTRE, number), here)
+                switched = z3.Implies(said, here | witness)
                 found = self._lemma("signal", lemma.claim, switched, inside)
                 lemma = found if found.holds else lemma
             yield lemma
