@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial, reduce
+from itertools import pairwise
 from operator import or_
 from typing import Any
 
@@ -18,7 +19,7 @@ from .automaton import NEIGHBOURHOODS, Automaton
 from .theorem import Theorem
 
 
-BEGUN, CHANGED, NEW, LAST = "BEGUN_", "CHANGED_", "NEW_", "LAST_"
+BEGUN, CHANGED, NEW, LAST = "BEGUN{}_", "CHANGED_", "NEW_", "LAST_"
 """How the names of signals begin by which a layer recognises that it is at rest, see `grown`."""
 PAUSE = 3
 """Number of iterations from the last round of a layer in which something comes on to the first round of the next."""
@@ -36,13 +37,13 @@ def _meaning(solve: Fixpoint, name: str, picture: Picture, at: Place, t: Number)
         return solve.on(name, picture, at, t - 1 - _start(solve, picture, solve.layer_of(name)))
     for i, layer in enumerate(solve.layers[:-1]):
         start, number = _start(solve, picture, i), f"{i + 1}"
-        if name == BEGUN + number:
-            return picture.inside(at) & (t > start)
+        for ago in range(1, PAUSE + 1):
+            if name == BEGUN.format(ago) + number:
+                return picture.inside(at) & (t >= start + ago)
         if name == CHANGED + number:
-            return picture.inside(at) & (t > start) & (t < start + PAUSE + solve.rounds(picture, i))
+            return picture.inside(at) & (t >= start + PAUSE) & (t < start + PAUSE + solve.rounds(picture, i))
         if name == NEW + number:
-            fresh = (solve.comes_on(each, picture, at, t - 2 - start) for each in layer)
-            return reduce(or_, fresh, picture.inside(at) & (t == start + 1))
+            return reduce(or_, (solve.comes_on(each, picture, at, t - 2 - start) for each in layer))
         if name in (LAST + each for each in layer):
             return solve.on(name.removeprefix(LAST), picture, at, t - 2 - start)
     return None
@@ -79,7 +80,8 @@ def _clocks(solve: Fixpoint) -> list[str]:
     """Return the names of the signals by which layers recognise that they are at rest, the pooled ones last."""
     early = [*enumerate(solve.layers[:-1], 1)]
     local = [name for i, layer in early for name in (*(LAST + each for each in layer), f"{NEW}{i}")]
-    return [*local, *(f"{name}{i}" for i, _ in early for name in (BEGUN, CHANGED))]
+    begun = [BEGUN.format(ago) for ago in range(1, PAUSE + 1)]
+    return [*local, *(f"{name}{i}" for i, _ in early for name in (*begun, CHANGED))]
 
 
 def grown(task: str | Task) -> Automaton:
@@ -89,9 +91,9 @@ def grown(task: str | Task) -> Automaton:
 
     Where rules negate relations, the rules of a later layer wait until nothing changes any more in the layer before.
     For this the first layer has signals LAST_A, the value of a relation A an iteration earlier; NEW_1, whether a
-    relation has changed at the tile; and pooled over the map, CHANGED_1, whether NEW_1 was on anywhere, and BEGUN_1,
-    whether the layer's first iteration is over. NEW_1 and CHANGED_1 are on in this first iteration too, so the layer is
-    at rest where BEGUN_1 is on and CHANGED_1 is off.
+    relation of the layer differed from that; and pooled over the map, CHANGED_1, whether NEW_1 was on anywhere, and
+    BEGUN1_1, BEGUN2_1 and BEGUN3_1, whether the layer began at least so many iterations ago. CHANGED_1 shows the
+    changes of three iterations ago, so the layer is at rest when BEGUN3_1 is on and CHANGED_1 is off.
 
     Args:
         task: the task, or its name.
@@ -109,38 +111,35 @@ def grown(task: str | Task) -> Automaton:
         if taken := {*others} & {*solve.rules}:
             raise ValueError(f"{min(taken)} is a relation and {what} of the task {task}: give one another name")
     pooled = [name for name, rule in solve.rules.items() if isinstance(rule, anywhere)]
-    pooled += [name for name in clocks if name.startswith((BEGUN, CHANGED))]
+    pooled += [name for name in clocks if not name.startswith((NEW, LAST))]
     names = [*outputs, *(name for name in (*solve.rules, *clocks) if name not in pooled), *pooled]
     signals: type[IntEnum] = IntEnum("Signal", names, start=0)  # type: ignore[misc]
 
     def begins(layer: int, see: TileView) -> Any:
         """Return whether the layers before one are at rest."""
         if layer:
-            return see(signals[f"{BEGUN}{layer}"]) & ~see(signals[f"{CHANGED}{layer}"])
+            return see(signals[f"{BEGUN.format(PAUSE)}{layer}"]) & ~see(signals[f"{CHANGED}{layer}"])
         return reduce(or_, map(see.tile, range(problem.n_tiles)))
 
     def stays(name: str, see: TileView) -> Any:
         layer, on = solve.layer_of(name), solve.rules[name](see)
-        if solve.least and len(solve.layers) == 1:
-            return on  # rules of a least fixed point stay true
-        return see(signals[name]) | (begins(layer, see) & on if layer else on)
+        on = begins(layer, see) & on if layer else on
+        # rules of a least fixed point stay true; in layers a tile says so by itself, which a certificate needs
+        return on if solve.least and (len(solve.layers) == 1 or name in pooled) else see(signals[name]) | on
 
     def copies(name: str, see: TileView) -> Any:
         return see(signals[name])
 
     def is_new(layer: int, see: TileView) -> Any:
-        changes = (see(signals[name]) & ~see(signals[LAST + name]) for name in solve.layers[layer])
-        return reduce(or_, changes, begins(layer, see) & ~see(signals[f"{BEGUN}{layer + 1}"]))
-
-    def changes(layer: int, see: TileView) -> Any:
-        return see(signals[f"{NEW}{layer + 1}"]) | (begins(layer, see) & ~see(signals[f"{BEGUN}{layer + 1}"]))
+        return reduce(or_, (see(signals[name]) & ~see(signals[LAST + name]) for name in solve.layers[layer]))
 
     rules: dict[str, Rule] = {name: partial(stays, name) for name in solve.rules}
     rules |= {output: partial(copies, name) for output, name in zip(outputs, solve.answers, strict=True)}
     for i, layer in enumerate(solve.layers[:-1]):
         rules |= {LAST + name: partial(copies, name) for name in layer}
-        rules |= {f"{NEW}{i + 1}": partial(is_new, i), f"{CHANGED}{i + 1}": partial(changes, i)}
-        rules[f"{BEGUN}{i + 1}"] = partial(begins, i)
+        rules |= {f"{NEW}{i + 1}": partial(is_new, i), f"{CHANGED}{i + 1}": partial(copies, f"{NEW}{i + 1}")}
+        began = [f"{BEGUN.format(ago)}{i + 1}" for ago in range(1, PAUSE + 1)]
+        rules |= {began[0]: partial(begins, i), **{name: partial(copies, last) for last, name in pairwise(began)}}
     taps = {tap for rule in rules.values() for tap in term_of(rule, signals).taps}
     return Automaton(
         name=task,
