@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import and_, or_, xor
 from typing import Any
@@ -21,7 +21,7 @@ def random_task(seed: int) -> Task:
     rng = np.random.default_rng(seed)
     names = [f"R{i}" for i in range(rng.integers(1, 5))]
     least = bool(rng.random() < 0.7)
-    rules = {name: _rule(rng, names, least) for name in names}
+    rules = {name: _rule(rng, names, () if least else names) for name in names}
     pooled = [name for name in names[1:] if rng.random() < 0.15]
     rules |= {name: anywhere(rules[name]) for name in pooled}
     solve = (fixpoint if least else inflationary)(names[0], **rules)
@@ -29,19 +29,36 @@ def random_task(seed: int) -> Task:
     return Task(name=f"random-{seed}", kinds=kinds, solve=solve, may_be_empty=True)
 
 
-def _rule(rng: np.random.Generator, names: list[str], least: bool) -> Callable[[Any], Any]:
-    """Return a rule: a kind of tile, or a random tree of kinds and relations."""
-    tree, start = _tree(rng, names, least, depth=3), int(rng.integers(2, 4))
+def random_layers(seed: int) -> Task:
+    """Return a task whose solver is a random least fixed point of two or three layers, each of which may negate what is
+    before, the last by a relation that is the answer."""
+    rng = np.random.default_rng([seed, 1])
+    names, rules = list[str](), dict[str, Callable[[Any], Any]]()
+    for layer in range(rng.integers(2, 4)):
+        before, own = list(names), [f"R{layer}{i}" for i in range(rng.integers(1, 3))]
+        names += own
+        for name in own:
+            rule = _rule(rng, names, before)
+            negated = str(rng.choice(before)) if before and name == own[0] else ""
+            rules[name] = (lambda see, r=rule, n=negated: r(see) & ~see(n)) if negated else rule
+        if layer == 0 and rng.random() < 0.2:
+            rules[own[-1]] = anywhere(rules[own[-1]])
+    return Task(name=f"layers-{seed}", solve=fixpoint(own[0], **rules), may_be_empty=True)
+
+
+def _rule(rng: np.random.Generator, names: list[str], may_negate: Sequence[str]) -> Callable[[Any], Any]:
+    """Return a rule: a kind of tile, or a random tree of kinds and relations, of which it negates only some."""
+    tree, start = _tree(rng, names, may_negate, depth=3), int(rng.integers(2, 4))
     return lambda see: see.tile(start) | tree(see) if start == 2 else tree(see)
 
 
-def _tree(rng: np.random.Generator, names: list[str], least: bool, depth: int) -> Callable[[Any], Any]:
+def _tree(rng: np.random.Generator, names: list[str], may_negate: Sequence[str], depth: int) -> Callable[[Any], Any]:
     if depth == 0 or rng.random() < 0.15:
         tap, name = str(rng.choice(TAPS)), str(rng.choice(names))
         kind, of_tile = int(rng.integers(0, 4)), bool(rng.random() < 0.4)
-        negated = bool(rng.random() < 0.4) and (of_tile or not least)
+        negated = bool(rng.random() < 0.4) and (of_tile or name in may_negate)
         return lambda see: _read(see, kind if of_tile else name, tap, negated)
-    parts = [_tree(rng, names, least, depth - 1) for _ in range(rng.integers(2, 4))]
+    parts = [_tree(rng, names, may_negate, depth - 1) for _ in range(rng.integers(2, 4))]
     join = [and_, or_, or_, None][rng.integers(0, 4)]
     if join is None:
         n = int(rng.integers(1, len(parts) + 1))
