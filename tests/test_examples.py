@@ -36,6 +36,7 @@ EXPECTED = {
     "21_torchrl": r" 2,048 steps: mean return +-?\d\.\d{3}\n\Z",
     "22_worlds": r"\Afire: 4 lines, 2 signals, 0 helpers, [\d,]+ weights: correct, \d+ s\n\Z",
     "23_optuna": r"\n2 trials, \d pruned; best accuracy -?\d\.\d{3}: \{'learning_rate': 0\.\d+, 'n_ch",
+    "24_worlds_that_say_not": r"\Aloops: 5 lines, 9 signals, 0 helpers, [\d,]+ weights: right, \d+ s\n\Z",
 }
 """Example -> what it prints, as a regular expression."""
 ARGUMENTS = {
@@ -52,6 +53,7 @@ ARGUMENTS = {
     "21_torchrl": ["2048", "2"],
     "22_worlds": ["fire"],
     "23_optuna": ["2", "2"],
+    "24_worlds_that_say_not": ["loops"],
 }
 """Of examples that take minutes without."""
 SLOW = ("14_automata_gallery", "17_weighted_terrain", "19_key_and_door")
@@ -65,6 +67,7 @@ LINES = {
     "20_ppo_in_one_file": 70,
     "21_torchrl": 70,
     "22_worlds": 330,
+    "24_worlds_that_say_not": 210,
 }
 """Lines that an example has at most, if more than 60."""
 NEEDS = {"21_torchrl": "torchrl.collectors", "23_optuna": "optuna"}

@@ -1,4 +1,4 @@
-"""Write the table of docs/worlds.md: each world of the example, with what its proof says and how long it takes.
+"""Write the tables of docs/worlds.md: each world of the examples, with what its proof says and how long it takes.
 
 python -m tools.make_worlds
 """
@@ -33,8 +33,13 @@ def row(example: dict[str, Any], name: str) -> str:
     return f"{told} {proof.verdict or 'undecided'} | {seconds:.1f} | {compiled} |\n"
 
 
+def table(example: str) -> str:
+    """Return the table of the worlds of an example."""
+    worlds = runpy.run_path(str(ROOT / f"examples/{example}.py"))
+    return HEAD + "".join(row(worlds, name) for name in worlds["WORLDS"])
+
+
 if __name__ == "__main__":
-    worlds = runpy.run_path(str(ROOT / "examples/22_worlds.py"))
-    table = HEAD + "".join(row(worlds, name) for name in worlds["WORLDS"])
+    tables = map(table, ("22_worlds", "24_worlds_that_say_not"))
     page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(re.sub(r"\| world \|.*\n(\|.*\n)*", lambda _: table, page), encoding="utf-8")
+    PAGE.write_text(re.sub(r"\| world \|.*\n(\|.*\n)*", lambda _: next(tables), page), encoding="utf-8")

@@ -18,7 +18,6 @@ from ..policies.guarantees import StepBound
 from .automaton import NEIGHBOURHOODS, Automaton
 from .theorem import Theorem
 
-
 BEGUN, CHANGED, NEW, LAST = "BEGUN{}_", "CHANGED_", "NEW_", "LAST_"
 """How the names of signals begin by which a layer recognises that it is at rest, see `grown`."""
 PAUSE = 3
