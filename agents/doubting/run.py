@@ -114,7 +114,8 @@ def doubt(
         if search.found is not None:
             failure = _failure(search, shrinking or Shrinking.of(search))
             drawing = to_text(failure.tiles, letters=model.problem.letters).replace("\n", r"\n")
-            command = recorded(Call(play, {"policy": policy, "levels": drawing if out is None else Path(out) / LEVEL}))
+            level = drawing if out is None else Path(out) / LEVEL
+            command = recorded(Call(play, {"policy": policy, "levels": level, "steps": failure.iterations}))
     found = Doubt(
         policy=name,
         model=model,

@@ -140,6 +140,7 @@ def play(
     *,
     fps: Annotated[float, Above(0)] = 10.0,
     seed: Annotated[int, Between(0)] = 0,
+    steps: Annotated[int | None, Between(1)] = None,
     levels: Annotated[str | Path | LevelSet | Tiles | None, Stored(str | None), Shown("FILE|NAME")] = None,
     generator: Annotated[str | None, OneOf(GENERATORS)] = None,
     size: Annotated[int | tuple[int, int] | None, SIZE] = None,
@@ -157,6 +158,7 @@ def play(
             name in the window. In Python also a policy, on any device.
         fps: initial limit on iterations per second, which keys change.
         seed: seed of the levels, at least 0; the same seed gives the same levels.
+        steps: number of iterations after which the policy stops on a level; by default it never stops.
         levels: set of levels to play on, in its order, and again from the first after the last: a file written by
             `generate` or `evolve`, a name from `levels list`, or a test set such as perfect-31. In Python also a set or
             (N, H, W) tiles. By default fresh ones are drawn.
@@ -170,9 +172,12 @@ def play(
         ValueError: a bad option or file, or levels on which the policy cannot run.
         NoScreenError: there is no screen.
     """
+    from .solving import check_steps
     from .window import open_window
 
     name, found = named_policy(policy)
+    if steps is not None:
+        check_steps(found, steps)
     chosen = levels_for(found, levels, generator=generator, size=size, **options)
     others = {other: partial(load, other) for other in list_policies()}
-    open_window(found, name=name, fps=fps, seed=seed, policies=others, **chosen)
+    open_window(found, name=name, fps=fps, seed=seed, steps=steps, policies=others, **chosen)

@@ -40,14 +40,15 @@ class Session:
         policy: a policy, on any device.
         name: its name.
         seed: the seed of the levels.
+        steps: the largest number of iterations on a level; None for no limit.
         options: which levels to show: `levels`, `size`, `generator` and its options.
 
     Raises:
         ValueError: a bad option, or levels on which the policy cannot run.
     """
 
-    def __init__(self, policy: Policy, name: str, seed: int, **options: Any) -> None:
-        self.policy, self.name, self.level = policy, name, 0
+    def __init__(self, policy: Policy, name: str, seed: int, *, steps: int | None = None, **options: Any) -> None:
+        self.policy, self.name, self.level, self._steps = policy, name, 0, steps
         self._on_grids, self._edges = policy, EDGES[0]
         self._options = {"size": None, "generator": "random", "levels": None, **options}
         self._source = self._source_for(policy, self._options)
@@ -70,13 +71,17 @@ class Session:
     def limit(self) -> int:
         """The number of iterations after which the policy will not solve the level; 1 if the level has no solution."""
         target = self.snapshot.target[None]
-        return step_limit(self.policy, target) if self.policy.problem.is_answer(target).all() else 1
+        if not self.policy.problem.is_answer(target).all():
+            return 1
+        return step_limit(self.policy, target) if self._steps is None else self._steps
 
     def step(self) -> str:
         """Make an iteration; return why that is impossible, or an empty string."""
         most = self.policy.max_steps
         if most is not None and self.snapshot.step >= most:
             return f"{self.name} has weights for {most} iterations"
+        if self._steps is not None and self.snapshot.step >= self._steps:
+            return f"the limit of {self._steps} iterations is reached"
         self._history.append(self._next())
         return ""
 

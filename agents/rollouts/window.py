@@ -19,7 +19,14 @@ _ASK_EVERY = 8
 
 @threads(1)
 def open_window(
-    policy: Policy, *, name: str, fps: float, seed: int, policies: Mapping[str, Callable[[], Policy]], **options: Any
+    policy: Policy,
+    *,
+    name: str,
+    fps: float,
+    seed: int,
+    steps: int | None,
+    policies: Mapping[str, Callable[[], Policy]],
+    **options: Any,
 ) -> None:
     """Show a policy in a window until the user closes it; a solved level stays until the user asks for another.
 
@@ -28,6 +35,7 @@ def open_window(
         name: the policy's name in the title.
         fps: the largest number of iterations per second, which the user can change.
         seed: the seed of the levels.
+        steps: the largest number of iterations on a level; None for no limit.
         policies: further policies that the user can choose, by name.
         options: which levels to show: `levels`, `size`, `generator` and so on, as for the environments.
 
@@ -36,7 +44,7 @@ def open_window(
         NoScreenError: there is no screen.
     """
     # the session iterates, the window shows it and says what the user asks for
-    session = Session(policy, name, seed, **options)
+    session = Session(policy, name, seed, steps=steps, **options)
     policies = policies if name in policies else {name: lambda: policy, **policies}
     window = Window(
         fps, "maze_nca_gym", {Action.POLICY: tuple(policies), Action.LEVEL: tuple(GENERATORS)}, restarts=True

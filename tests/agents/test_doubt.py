@@ -309,8 +309,9 @@ class TestFiles:
         for row in record["failure"]["shown"]:
             assert row in out
         words = shlex.split(record["failure"]["command"])
-        assert words[:3] == ["maze-nca-gym", "play", "nca-diameter"]
-        levels = load_levels(words[-1])
+        assert words[:4] == ["maze-nca-gym", "play", "nca-diameter", "--levels"]
+        assert words[5:] == ["--steps", "20"]
+        levels = load_levels(words[4])
         assert np.array_equal(levels.tiles, load_levels(tmp_path / LEVEL).tiles)
         level = str(tmp_path / LEVEL)
         for command in (
@@ -324,7 +325,8 @@ class TestFiles:
     def test_without_a_folder_the_command_draws_the_maze(self) -> None:
         found = doubt("nca-shortest-path-baseline", tiles=1, sizes=16, families="perfect", steps=64)
         assert found.failure is not None
-        drawn = shlex.split(found.command)[-1]
+        *_, drawn, option, limit = shlex.split(found.command)
+        assert (option, limit) == ("--steps", "64")
         assert np.array_equal(load_levels(drawn).tiles[0], found.failure.tiles)
         assert solve("nca-shortest-path-baseline", levels=drawn, steps=64).metrics["solved"] == 0
         assert doubt(Short(), **QUICK | {"tiles": 8}).command.startswith(

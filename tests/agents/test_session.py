@@ -237,7 +237,7 @@ class TestPlay:
     def run(self, **options: Any) -> None:
         open_window(
             load("shortest-path-bfs"),
-            **({"fps": 10, "seed": 0, "levels": LEVEL, "policies": POLICIES, "name": "bfs"} | options),
+            **({"fps": 10, "seed": 0, "steps": None, "levels": LEVEL, "policies": POLICIES, "name": "bfs"} | options),
         )
 
     def test_a_solved_level_stays_until_asked(
@@ -247,6 +247,16 @@ class TestPlay:
         assert len({shot.title for shot, _ in window.shown}) == 1
         assert [shot.step for shot, _ in window.shown] == list(range(300))
         assert capsys.readouterr().out == "level 0: optimal after 6 steps\n"
+
+    def test_a_policy_stops_after_the_given_steps(
+        self, window: type[ScriptedWindow], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        window.patience = 9
+        self.run(steps=4)
+        assert [shot.step for shot, _ in window.shown] == [0, 1, 2, 3, *[4] * 5]
+        assert window.shown[-1][1] == "the limit of 4 iterations is reached"
+        assert capsys.readouterr().out.startswith("level 0: stopped at the limit after 4 steps, accuracy ")
+        assert not window.shown[-1][0].solved, "it would be solved after 6"
 
     def test_wishes_are_fulfilled(self, window: type[ScriptedWindow], capsys: pytest.CaptureFixture[str]) -> None:
         window.patience = 12
