@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
-from itertools import product
+from itertools import groupby, islice, product
 from typing import Any, Protocol
 
 import numpy as np
@@ -111,27 +111,40 @@ def every_maze(task: Task, height: int, width: int) -> Iterator[Tiles]:
         width: the number of columns, at least 1.
     """
     (least, most), n = task.count_limits, height * width
-    once, several = np.flatnonzero(most == 1), np.flatnonzero(most > 1).astype(np.uint8)
+    once, several = np.flatnonzero(most == 1).astype(np.uint8), np.flatnonzero(most > 1).astype(np.uint8)
     waiting, n_waiting = list[Tiles](), 0
     # the kinds that occur once are placed first; all other tiles take every combination of the other kinds
-    for places in product(*(range(0 if least[kind] else -1, n) for kind in once)):
-        there = {place: kind for place, kind in zip(places, once, strict=True) if place >= 0}
-        if len(there) < sum(place >= 0 for place in places):
-            continue  # two kinds at one place
-        others = [place for place in range(n) if place not in there]
-        for begin in range(0, len(several) ** len(others), AT_ONCE):
-            rest = several[_combinations(len(several), len(others), begin)]
-            tiles = np.empty((len(rest), n), np.uint8)
-            tiles[:, [*there]], tiles[:, others] = [*there.values()], rest
-            mazes = tiles.reshape(-1, height, width)
-            waiting.append(mazes[allowed(task, mazes)] if least[several].any() else mazes)
-            n_waiting += len(waiting[-1])
-            if n_waiting >= AT_ONCE:
-                found = np.concatenate(waiting)
-                yield found[:AT_ONCE]
-                waiting, n_waiting = [found[AT_ONCE:]], len(found) - AT_ONCE
+    choices = product(*(range(0 if least[kind] else -1, n) for kind in once))
+    for is_there, group in groupby(choices, lambda places: tuple(place >= 0 for place in places)):
+        there = np.flatnonzero(is_there)
+        n_others = n - len(there)
+        n_rest = len(several) ** max(0, n_others)
+        while some := list(islice(group, max(1, AT_ONCE // n_rest))):
+            columns = _columns(np.array(some, np.int64).reshape(len(some), -1)[:, there], n)
+            for begin in range(0, n_rest if len(columns) else 0, AT_ONCE):
+                rest = several[_combinations(len(several), n_others, begin)]
+                row = np.concatenate([rest, np.broadcast_to(once[there], (len(rest), len(there)))], axis=1)
+                mazes = row[np.arange(len(row))[:, None], columns[:, None]].reshape(-1, height, width)
+                waiting.append(mazes[allowed(task, mazes)] if least[several].any() else mazes)
+                n_waiting += len(waiting[-1])
+                if n_waiting >= AT_ONCE:
+                    found = np.concatenate(waiting)
+                    yield found[:AT_ONCE]
+                    waiting, n_waiting = [found[AT_ONCE:]], len(found) - AT_ONCE
     if n_waiting:
         yield np.concatenate(waiting)
+
+
+def _columns(places: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Return for each of n tiles the column of its kind in a row of the kinds at all other tiles and then the kinds at
+    `places`, (P', n). Of the (P, k) places, those with two kinds at one tile are left out."""
+    places = places[(np.diff(np.sort(places, axis=1), axis=1) > 0).all(axis=1)]
+    at, k = np.arange(len(places))[:, None], places.shape[1]
+    is_other = np.ones((len(places), n), np.bool_)
+    is_other[at, places] = False
+    columns = is_other.cumsum(axis=1) - 1
+    columns[at, places] = n - k + np.arange(k)
+    return columns
 
 
 @lru_cache(maxsize=16)
