@@ -57,16 +57,21 @@ def place(array, index):
 
 def put(tiles, places, flat):
     """Write an (n_tiles, C) state into a map."""
+    n = tiles.shape[1]
     for tile in range(tiles.shape[0]):
-        for channel in range(tiles.shape[1]):
-            flat[places[tile] + channel] = tiles[tile, channel]
+        # views of both, or the copy would not be vectorised, and take four times as long
+        here, there = tiles[tile], flat[places[tile] : places[tile] + n]
+        for channel in range(n):
+            there[channel] = here[channel]
 
 
 def take(flat, places, tiles):
     """Copy the first C channels of a map into `tiles`, (n_tiles, C)."""
+    n = tiles.shape[1]
     for tile in range(tiles.shape[0]):
-        for channel in range(tiles.shape[1]):
-            tiles[tile, channel] = flat[places[tile] + channel]
+        here, there = flat[places[tile] : places[tile] + n], tiles[tile]  # as in `put`
+        for channel in range(n):
+            there[channel] = here[channel]
 
 
 def feed(maze, seen, places, flat):
