@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from math import perm
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -18,7 +20,8 @@ from tables import for_each, refused
 from test_answers import TASK as SEVERAL_ANSWERS
 from torch import Tensor
 
-from maze_nca_gym.agents import OnGraph, Policy, ShortestPathNCA, doubt, find_policy, load, solve
+import maze_nca_gym
+from maze_nca_gym.agents import OnGraph, Policy, ShortestPathNCA, doubt, find_policy, load, save_model, solve
 from maze_nca_gym.agents.doubting import run as doubting
 from maze_nca_gym.agents.doubting.record import ANIMATION, FILES, LEVEL, PICTURE, TEXT
 from maze_nca_gym.agents.policies.policy import for_task
@@ -35,6 +38,32 @@ from tools import make_doubts
 
 OWN = ("weighted-terrain", "key-and-door", "nearest-target")
 """Tasks of the examples."""
+OWN_MODULE = """
+from maze_nca_gym import register_environment
+from maze_nca_gym.agents import Policy
+from maze_nca_gym.agents.automata import fixpoint
+from maze_nca_gym.mazes import Task, Tile, register_task
+
+
+def wet(see):
+    flows = see("WET", "U") | see("WET", "L") | see("WET", "D") | see("WET", "R")
+    return see.tile(Tile.SOURCE) | (flows & (see.tile(Tile.EMPTY) | see.tile(Tile.TARGET)))
+
+
+register_task(Task(name="own-water", solve=fixpoint(WET=wet)))
+register_environment("MazeOwnWater-v0", "own-water", max_episode_steps=8)
+
+
+class Dry(Policy):
+    stationary_from = 0
+
+    def __init__(self):
+        super().__init__("own-water", 4, ["path"])
+
+    def update(self, encoded, state, step):
+        return state * 0
+"""
+"""A task whose solver is its own specification, its environment, and a policy that shows nothing."""
 QUICK: dict[str, Any] = {"tiles": 4, "sizes": (6, 8), "n": 16, "seconds": 60.0}
 
 
@@ -338,6 +367,74 @@ class TestFiles:
         assert (tmp_path / LEVEL).exists()
         doubt("shortest-path-bfs", **QUICK | {"seconds": 0.5}, out=tmp_path)
         assert {path.name for path in tmp_path.iterdir()} == {RESULTS, TEXT}
+
+
+@pytest.fixture
+def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_registered: None) -> Iterator[str]:
+    """The name of a module that can be imported and has not been."""
+    (tmp_path / "own_water.py").write_text(OWN_MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    yield "own_water"
+    if "MazeOwnWater-v0" in maze_nca_gym.ENVIRONMENTS:
+        del maze_nca_gym.ENVIRONMENTS["MazeOwnWater-v0"], gym.registry["MazeOwnWater-v0"]
+    sys.modules.pop("own_water", None)
+
+
+class TestPoliciesOfOnesOwn:
+    def test_a_network_compiled_from_ones_own_automaton(
+        self, own_module: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["compile-automaton", "own-water", "--import", own_module, "--out", "run"]) == 0
+        options = ["--import", own_module, "--tiles", "3", "--seconds", "0.5"]
+        assert main(["doubt", "run/model.safetensors", *options, "--out", "doubt"]) == 0
+        record = json.loads(Path("doubt", RESULTS).read_text())
+        assert (record["task"], record["failure"]) == ("own-water", None)
+        assert record["n_mazes"] > 0
+        assert "no failure in" in capsys.readouterr().out
+        # the same network with a weight of its own fails, exact or not
+        network = load("run/model.safetensors")
+        with torch.no_grad():
+            network.get_parameter("biases.0").zero_()
+        found = doubt(network, **QUICK)
+        assert found.failure is not None
+        assert found.model.problem.name == "own-water"
+
+    def test_a_policy_of_a_module_and_a_command_that_plays(
+        self, own_module: str, plays: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        options = ["--import", own_module, "--tiles", "3", "--steps", "5", "--out", "doubt"]
+        assert main(["doubt", "own_water:Dry", *options]) == 0
+        failure = json.loads(Path("doubt", RESULTS).read_text())["failure"]
+        assert (failure["size"], failure["correct"], failure["minimal"]) == ([1, 2], ["ST"], True)
+        words = shlex.split(failure["command"])
+        assert words[:5] == ["maze-nca-gym", "play", "own_water:Dry", "--import", own_module]
+        monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+        plays(1)
+        capsys.readouterr()
+        assert main([*words[1:], "--fps", "1000"]) == 0
+        assert capsys.readouterr().out.startswith("level 0: stopped at the limit after 5 steps")
+
+    def test_an_agent_of_stable_baselines(self, tmp_path: Path) -> None:
+        ppo = pytest.importorskip("stable_baselines3", reason="install the extra `sb3`").PPO
+        from maze_nca_gym.agents.reinforcement import NCAActorCriticPolicy, make_path_vec
+
+        env = make_path_vec("MazeShortestPathRL-v0", 4, size=4)
+        agent = ppo(NCAActorCriticPolicy, env, n_steps=8, batch_size=16, n_epochs=1, seed=0, device="cpu")
+        agent.learn(64)
+        policy = agent.policy.as_policy()
+        found = doubt(policy, **QUICK)
+        assert found.failure is not None
+        assert found.has_border
+        assert found.failure.is_minimal
+        assert found.command.startswith("# no command can name the PathActor given as policy")
+        file = save_model(policy, tmp_path / "agent")
+        again = doubt(file, **QUICK)
+        assert again.failure is not None
+        assert np.array_equal(again.failure.tiles, found.failure.tiles)
+        assert shlex.split(again.command)[:3] == ["maze-nca-gym", "play", str(file)]
+        agent.save(tmp_path / "agent.zip")  # a pickle, which nothing here reads
+        refused("is no model file, as `save_model` writes them", doubt, tmp_path / "agent.zip")
 
 
 class TestCtrlC:
