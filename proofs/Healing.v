@@ -1,5 +1,5 @@
-(** The automaton that heals: once the maze stays, its path becomes right, whatever mazes there were
-    before. *)
+(** The automaton that heals: once the maze stays, its path becomes correct, whatever mazes there
+    were before. *)
 From MazeNCA Require Import Mazes Refute ShortestPath Canonical.
 Export Statements.Changes.
 
@@ -634,9 +634,10 @@ Section Proof.
       intro x; apply not_true_iff_false; intros (y & Hy)%next_reset;
         exact (eq_true_false_abs _ Hy (proj1 (proj1 (orb_false_iff _ _) (Hoff y)))).
     Qed.
-    Theorem becomes_right t x : let right := canonical o (W k) source in
-      (T + max 9 (F + 4) <= t -> after t x PATH = true -> exists j, right j x) /\
-      forall L j, distance k L source -> right j x -> T + (2 * L + 9) <= t -> after t x PATH = true.
+    Theorem becomes_correct t x : let correct := canonical o (W k) source in
+      (T + max 9 (F + 4) <= t -> after t x PATH = true -> exists j, correct j x) /\
+      forall L j, distance k L source -> correct j x -> T + (2 * L + 9) <= t ->
+        after t x PATH = true.
     Proof.
       assert (H : exists u n b, T < u /\ 2 + b + u <= T + max 9 (F + 4) /\ 3 + u <= T + 9 /\
         rests k n (after u) /\
@@ -738,7 +739,7 @@ Section Theorems.
     assert (Hone' : forall t, one w (kinds' t)) by (intros u y z; rewrite <- !Hk; apply Hone).
     clearbody kinds'; clear Hk Hstays; destruct w as [node nb k opp top];
       cbn [kind_of World.node] in *.
-    exact (becomes_right o (World node nb k opp top) a am same unpooled healing its_highest colour
+    exact (becomes_correct o (World node nb k opp top) a am same unpooled healing its_highest colour
       alternates kinds' Hone' k T F source Hw its_source Hf t x).
   Qed.
 End Theorems.

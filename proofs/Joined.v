@@ -1,8 +1,8 @@
 (** The theorem of a network, weights included, on every maze: it does what rules say that do the
     same as those of the statement, a whole number of iterations for each, perhaps with some signals
     split. *)
-From MazeNCA Require Import Mazes Refute Network Floats Worlds Joins Facts Described Lemmas Proven
-  Printed Followed.
+From MazeNCA Require Import Mazes Refute Network Floats Worlds Joins Facts Characterised Lemmas
+  Proven Printed Equivalent.
 
 Notation the_rules := (of_rules its_statement).
 Notation the_worlds :=
@@ -35,7 +35,7 @@ Section Joined.
     v x c = Network.on (run w the_rules (n / pace) x g).
   Proof.
     intros Hround Hrun Ec;
-      rewrite (MazeNCA.Followed.network_exact w kinds_known (pooling_is _) given_holds round n v
+      rewrite (MazeNCA.Equivalent.network_exact w kinds_known (pooling_is _) given_holds round n v
       Hround Hrun).
     rewrite <- (done_the_same the_rules its_rules its_joins pace w the_worlds joins_checked
       (pooling_is True I)
@@ -43,7 +43,7 @@ Section Joined.
     unfold Statements.Joined.channel_of in Ec; unfold joined;
       destruct (nth g its_joins []) as [|k [|]]; try discriminate.
     destruct (nth_error its_parts k) as [[c'|]|] eqn:Ek; try discriminate; injection Ec as ->.
-    exact (MazeNCA.Followed.network_does_the_same w kinds_known (pooling_is _) given_holds n x k _
+    exact (MazeNCA.Equivalent.network_does_the_same w kinds_known (pooling_is _) given_holds n x k _
       Ek).
   Qed.
 End Joined.

@@ -1,11 +1,11 @@
 (** The theorem of an automaton, as [Lemmas] has it, on every maze of any height and width. *)
-From MazeNCA Require Import Mazes Facts Fixpoints Described Lemmas.
+From MazeNCA Require Import Mazes Facts Fixpoints Characterised Lemmas.
 Lemma lemmas_checked : checked its_statement its_lemmas its_proofs = true.
 Proof. vm_cast_no_check (eq_refl true). Qed.
 Theorem signals_are : Statements.Proven.signals_are its_statement.
 Proof.
   intros m is_about t g f x.
-  exact (described its_statement its_lemmas its_proofs lemmas_checked m is_about t g f x).
+  exact (characterised its_statement its_lemmas its_proofs lemmas_checked m is_about t g f x).
 Qed.
 Theorem answers_are : Statements.Proven.answers_are its_statement.
 Proof.

@@ -371,7 +371,7 @@ End Fixpoints.
 
 (** * What is said of the signals of an automaton *)
 
-Module Described.
+Module Characterised.
 Import Mazes Facts Fixpoints.
 Local Open Scope Z_scope.
 Notation N_TILES := (-2) (only parsing). Notation SPREAD := (-3) (only parsing).
@@ -477,7 +477,7 @@ Section Ghosts.
     else on_spot m (fun x => 0 <=? stage_of (relations th) m (Z.to_nat n) x) p.
   Definition true_at (p : spot) (f : fact) : bool := says truth number p f.
 End Ghosts.
-End Described.
+End Characterised.
 
 (** * What is printed of the package *)
 
@@ -577,7 +577,7 @@ End Main.
 
 (** ** A network and the rules that it follows *)
 
-Module Followed.
+Module Equivalent.
 Import Network Floats.
 Section Claims.
   Context (n : network) (parts : list part) (a : automaton) (given : list expr).
@@ -596,12 +596,12 @@ Section Claims.
     float_run round w n t v ->
     forall x c, v x c = net_run w n t x c).
 End Claims.
-End Followed.
+End Equivalent.
 
 (** ** The theorem of an automaton *)
 
 Module Proven.
-Import Mazes Facts Fixpoints Described.
+Import Mazes Facts Fixpoints Characterised.
 Section Claims.
   Context (th : statement).
   (** After t iterations each signal is what is said of it, and so what the statement does not speak
@@ -633,7 +633,7 @@ End Proven.
 (** ** The theorem of an automaton and of its network together *)
 
 Module Joined.
-Import Mazes Network Floats Facts Described.
+Import Mazes Network Floats Facts Characterised.
 Section Claims.
   Context (th : statement) (n : network) (parts : list part) (joins : list (list nat)) (pace : nat).
   (** The channel of a signal that is one channel. *)

@@ -144,13 +144,13 @@ def stand_in(program: Path, does: str) -> None:
 
 
 @pytest.mark.usefixtures("command_line")
-def test_progress_is_shown_and_a_program_that_was_killed_is_named(followed, tmp_path, monkeypatch, capsys):
+def test_progress_is_shown_and_a_program_that_was_killed_is_named(equivalent, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(progress, "PLAIN_EVERY", 0)
     does = 'case "$*" in *--version) echo "version 9.1";; *Worlds.v) kill -9 $$;; esac'
     for program in ("coqc", "coqchk"):
         stand_in(tmp_path / program, does)
-    assert main(["check-proofs", str(followed)]) == 1
+    assert main(["check-proofs", str(equivalent)]) == 1
     err = capsys.readouterr().err
     assert "file 0 of 8, coqc Statements.v\n" in err
     assert "file 4 of 8, coqc Worlds.v" in err
@@ -158,9 +158,9 @@ def test_progress_is_shown_and_a_program_that_was_killed_is_named(followed, tmp_
 
 
 @pytest.fixture(scope="session")
-def followed(once) -> Path:
+def equivalent(once) -> Path:
     """A folder about the network of the automaton reachable, of which nothing is compiled."""
-    return once("followed", lambda folder: compile_automaton("reachable", coq=folder))
+    return once("equivalent", lambda folder: compile_automaton("reachable", coq=folder))
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ def followed(once) -> Path:
     [
         pytest.param("Statements", "", None, r"lacks Statements\.v", id="missing theory"),
         pytest.param("Statements", "false", "true", r"Statements\.v differs from the package's", id="other theory"),
-        pytest.param("Followed", "Qed.", "Admitted.", r"Followed\.v differs from the package's", id="admitted"),
+        pytest.param("Equivalent", "Qed.", "Admitted.", r"Equivalent\.v differs from the package's", id="admitted"),
         pytest.param("my file", None, "", r"has other files of Coq, such as 'my file\.v'", id="name with a space"),
         pytest.param("Printed", "", None, r"has no Printed\.v, Lemmas\.v or Package\.v", id="about nothing"),
     ],
 )
-def test_a_folder_with_another_theory_is_refused(followed, tmp_path, name, old, new, message):
-    folder = shutil.copytree(followed, tmp_path / "other")
+def test_a_folder_with_another_theory_is_refused(equivalent, tmp_path, name, old, new, message):
+    folder = shutil.copytree(equivalent, tmp_path / "other")
     path = folder / f"{name}.v"
     if new is None:
         path.unlink()
@@ -200,8 +200,8 @@ SMUGGLED = [
 
 
 @pytest.mark.parametrize("sentence", SMUGGLED)
-def test_a_printed_file_has_nothing_but_the_terms_that_theorems_are_about(followed, tmp_path, sentence):
-    folder = shutil.copytree(followed, tmp_path / "other")
+def test_a_printed_file_has_nothing_but_the_terms_that_theorems_are_about(equivalent, tmp_path, sentence):
+    folder = shutil.copytree(equivalent, tmp_path / "other")
     with (folder / "Printed.v").open("a") as file:
         file.write(sentence + "\n")
     refused(r"Printed\.v is not as the package prints it", check_proofs, folder)
@@ -215,8 +215,8 @@ def test_the_package_s_own_rules_may_not_be_changed(tmp_path, monkeypatch):
     refused(r"Package\.v is not as .*: it has other rules or networks than the package", check_proofs, tmp_path)
 
 
-def test_printed_terms_are_read_back_and_have_digests(joined, followed):
-    (_, both), (_, one) = map(kernel.read_theory, (joined, followed))
+def test_printed_terms_are_read_back_and_have_digests(joined, equivalent):
+    (_, both), (_, one) = map(kernel.read_theory, (joined, equivalent))
     digests, same = kernel.digests_of(both), kernel.digests_of(one)
     assert {*digests} == {"automaton", "network", "statement"}
     assert {*same} == {"automaton", "network"}
@@ -289,10 +289,10 @@ def test_the_kernel_checks_a_theorem_a_network_and_both_together(joined):
 @pytest.mark.parametrize(
     ("printed", "old", "new", "refuses"),
     [
-        pytest.param("Printed", "W (-8) 1 C", "W (-1) 1 C", "Followed", id="weight"),
-        pytest.param("Printed", "(See 1 (N U))", "(See 1 C)", "Followed", id="rule", marks=pytest.mark.slow),
-        pytest.param("Printed", "Network 4 ([(-2);", "Network 4 ([0;", "Followed", id="bias", marks=pytest.mark.slow),
-        pytest.param("Printed", "[true; true]", "[false; true]", "Followed", id="state of a tile"),
+        pytest.param("Printed", "W (-8) 1 C", "W (-1) 1 C", "Equivalent", id="weight"),
+        pytest.param("Printed", "(See 1 (N U))", "(See 1 C)", "Equivalent", id="rule", marks=pytest.mark.slow),
+        pytest.param("Printed", "Network 4 ([(-2);", "Network 4 ([0;", "Equivalent", id="bias", marks=pytest.mark.slow),
+        pytest.param("Printed", "[true; true]", "[false; true]", "Equivalent", id="state of a tile"),
         pytest.param("Printed", "nat :=\n  1", "nat :=\n  2", "Joined", id="pace", marks=pytest.mark.slow),
         pytest.param("Printed", "[[0]; [1]]", "[[1]; [1]]", "Joined", id="answer", marks=pytest.mark.slow),
         pytest.param("Lemmas", "(See 1 (N D))", "(See 1 (N U))", "Proven", id="rule of a theorem"),
@@ -306,7 +306,7 @@ def test_the_kernel_refuses_what_was_changed(joined, tmp_path, printed, old, new
     folder = shutil.copytree(joined, tmp_path / "changed")
     file = folder / f"{printed}.v"
     file.write_text(changed(file.read_text(), old, new))
-    compiled = (printed, *(("Followed",) if refuses == "Joined" else ()), refuses)
+    compiled = (printed, *(("Equivalent",) if refuses == "Joined" else ()), refuses)
     refused(rf"coqc refuses {refuses}\.v at {refuses}\.v, line", compile_files, folder, compiled)
 
 
@@ -358,7 +358,7 @@ def test_nothing_is_admitted_and_little_is_written_by_hand():
     assert len(lines["Statements.v"]) < 680  # which a person reads
     assert sum(map(len, lines.values())) < 4_950
     project = (kernel.THEORY / kernel.PROJECT).read_text().splitlines()
-    needs_printed = {"Checked.v", "Followed.v", "Joined.v", "Main.v", "Proven.v"}
+    needs_printed = {"Checked.v", "Equivalent.v", "Joined.v", "Main.v", "Proven.v"}
     assert {line for line in project if line.endswith(".v")} == {*texts} - needs_printed
 
 

@@ -37,7 +37,7 @@ PRINTED = {
         },
     ),
     "Lemmas": (
-        ("From MazeNCA Require Import Statements Facts Described", "Local Open Scope Z_scope"),
+        ("From MazeNCA Require Import Statements Facts Characterised", "Local Open Scope Z_scope"),
         {
             "its_automaton": "automaton",
             "its_statement": "statement",

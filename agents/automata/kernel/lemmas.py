@@ -33,7 +33,7 @@ from .coq import NotCovered, printed_automaton, printed_comment, printed_file, p
 
 TAP_AT = {offsets(tap)[0]: tap for tap in NEIGHBOURHOODS[9]}
 OF_MAP = {"t": -1, N_TILES: -2, SPREAD: -3}
-"""The numbers that `proofs/Described.v` gives to numbers of the whole map."""
+"""The numbers that `proofs/Characterised.v` gives to numbers of the whole map."""
 
 
 class Hypothesis(NamedTuple):
@@ -295,8 +295,8 @@ class Guide:
             yield from (here + 1,) if each in self.waits else (here - 1, here, here + 1)
 
     def definitions(self, places: Iterable[Place], steps: Mapping[str, Sequence[Any]]) -> Iterator[Hypothesis]:
-        """Yield what the relations' definitions imply at some places, as `given_fact` of `proofs/Described.v` states
-        it; of some relations, also by which rounds they are on."""
+        """Yield what the relations' definitions imply at some places, as `given_fact` of `proofs/Characterised.v`
+        states it; of some relations, also by which rounds they are on."""
         z3, picture = self.z3, self.picture
         tiles, spread = picture.of_map(N_TILES), picture.of_map(SPREAD)
         yield Hypothesis("Sizes", CENTRE, z3.And(spread >= 0, spread < tiles))

@@ -87,9 +87,10 @@ class Kind(NamedTuple):
 
 
 _NETWORK = {
-    "Followed.network_does_the_same": "after every iteration, on every world, the network's channels show the signals "
-    "of the printed rules",
-    "Followed.network_exact": "in float32, with sums in any order, the network's numbers are those of exact arithmetic",
+    "Equivalent.network_does_the_same": "after every iteration, on every world, the network's channels show the "
+    "signals of the printed rules",
+    "Equivalent.network_exact": "in float32, with sums in any order, the network's numbers are those of exact "
+    "arithmetic",
 }
 _RULES = {
     "Proven.signals_are": "on every maze, after t iterations each signal of the printed rules is on where the printed "
@@ -134,27 +135,29 @@ SHORTEST_PATH = Kind(
     },
 )
 """The package's own theorems about the canonical shortest path, also in mazes that change."""
-FOLLOWED = Kind(("Statements", "Refute", "Network", "Floats", "Worlds", "Printed", "Followed"), ("Printed",), _NETWORK)
+EQUIVALENT = Kind(
+    ("Statements", "Refute", "Network", "Floats", "Worlds", "Printed", "Equivalent"), ("Printed",), _NETWORK
+)
 """The theorem that a network does what an automaton does."""
 PROVEN = Kind(
-    ("Statements", "Mazes", "Computing", "Refute", "Facts", "Fixpoints", "Described", "Lemmas", "Proven"),
+    ("Statements", "Mazes", "Computing", "Refute", "Facts", "Fixpoints", "Characterised", "Lemmas", "Proven"),
     ("Lemmas",),
     _RULES,
 )
 """An automaton's own theorem."""
 JOINED = Kind(
-    tuple(dict.fromkeys((*FOLLOWED.files, *PROVEN.files, "Joins", "Joined"))),
+    tuple(dict.fromkeys((*EQUIVALENT.files, *PROVEN.files, "Joins", "Joined"))),
     ("Printed", "Lemmas"),
     {**_RULES, **_NETWORK, **_JOINED},
 )
 """An automaton's theorem, and that of the network that follows it."""
-KINDS = (SHORTEST_PATH, FOLLOWED, PROVEN, JOINED)
+KINDS = (SHORTEST_PATH, EQUIVALENT, PROVEN, JOINED)
 _OF_NETWORK, _OF_RULES = "Printed.its_network Printed.its_parts", "Lemmas.its_statement"
 _ABOUT = {
     "Main": "Package.package",
     "Main.network_heals": "Package.healing_network",
-    "Followed": f"{_OF_NETWORK} Printed.its_rules Printed.its_given",
-    "Followed.network_exact": "Printed.its_network Printed.its_rules Printed.its_given",
+    "Equivalent": f"{_OF_NETWORK} Printed.its_rules Printed.its_given",
+    "Equivalent.network_exact": "Printed.its_network Printed.its_rules Printed.its_given",
     "Proven": _OF_RULES,
     "Joined": f"{_OF_RULES} {_OF_NETWORK} Printed.its_joins Printed.pace",
 }
@@ -284,7 +287,7 @@ def write_followed(folder: Path, model: NCA, automaton: Automaton, certificate: 
         OSError: a file could not be written.
     """
     text = printed_file("Printed", _about(automaton), _followed(model, automaton, certificate))
-    write_theory(folder, FOLLOWED, {"Printed": text})
+    write_theory(folder, EQUIVALENT, {"Printed": text})
 
 
 def _about(automaton: Automaton) -> str:

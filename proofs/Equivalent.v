@@ -13,7 +13,7 @@ Proof. vm_cast_no_check (eq_refl true). Qed.
 Lemma sums_small : small its_network its_parts = true.
 Proof. vm_cast_no_check (eq_refl true). Qed.
 
-Theorem network_does_the_same : Statements.Followed.network_does_the_same its_network its_parts
+Theorem network_does_the_same : Statements.Equivalent.network_does_the_same its_network its_parts
   its_rules its_given.
 Proof.
   intros w known_kinds pooling_is supposed t x.
@@ -22,7 +22,7 @@ Proof.
   intro u; apply worlds_hold; try assumption;
     [intro; apply pooling_is; left; assumption | exact worlds_closed | exact worlds_start].
 Qed.
-Theorem network_exact : Statements.Followed.network_exact its_network its_rules its_given.
+Theorem network_exact : Statements.Equivalent.network_exact its_network its_rules its_given.
 Proof.
   intros w known_kinds pooling_is supposed round t v.
   exact (floats_exact w its_network its_parts sums_small (fun h => pooling_is (or_intror h))

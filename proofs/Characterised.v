@@ -1,7 +1,7 @@
 (** What the signals of an automaton are after t iterations on every maze, from lemmas about a tile
     and its neighbours. *)
 From MazeNCA Require Import Mazes Refute Facts Fixpoints.
-Export Statements.Described.
+Export Statements.Characterised.
 Local Open Scope Z_scope.
 Lemma or_each_nth see tile es fs k : eval (nth k (or_each es fs) Never) see tile = eval
   (nth k es Never) see tile || eval (nth k fs Never) see tile.
@@ -349,11 +349,11 @@ Section Given.
     s y g) (plus (proj1_sig x) (offset tap)).
   Proof. unfold see; rewrite at_tap_spot; reflexivity. Qed.
   Lemma number_below t n q r : n < 0 -> number t n q = number t n r.
-  Proof. intro H; unfold Described.number; destruct (n =? TIME), (n =? N_TILES), (n =? SPREAD),
+  Proof. intro H; unfold Characterised.number; destruct (n =? TIME), (n =? N_TILES), (n =? SPREAD),
     (Z.ltb_spec n 0); try reflexivity; lia. Qed.
   Lemma number_from t n q : 0 <= n -> number t n q = number_by m stage n q.
   Proof.
-    intro H; unfold Described.number; destruct (Z.eqb_spec n TIME), (Z.eqb_spec n N_TILES),
+    intro H; unfold Characterised.number; destruct (Z.eqb_spec n TIME), (Z.eqb_spec n N_TILES),
       (Z.eqb_spec n SPREAD), (Z.ltb_spec n 0); try lia; reflexivity.
   Qed.
   Lemma kind_number t p : number t KIND p = number_on m (fun x =>
@@ -367,7 +367,7 @@ Section Given.
   Qed.
   Lemma map_number t i q : number t (-4 - Z.of_nat i) q = number_of_map th m i.
   Proof.
-    unfold Described.number; destruct (Z.eqb_spec (-4 - Z.of_nat i) TIME),
+    unfold Characterised.number; destruct (Z.eqb_spec (-4 - Z.of_nat i) TIME),
       (Z.eqb_spec (-4 - Z.of_nat i) N_TILES),
       (Z.eqb_spec (-4 - Z.of_nat i) SPREAD), (Z.ltb_spec (-4 - Z.of_nat i) 0); try lia; f_equal;
         lia.
@@ -388,7 +388,7 @@ Section Given.
     true_at t p (fact_of e sees) = eval e (fun tap g => true_at t p (sees tap g)) (tile w x).
   Proof.
     intro Hx; induction e; cbn [fact_of eval]; try reflexivity; [apply kind_is, Hx | ..];
-      unfold Described.true_at in *; cbn [says]; congruence.
+      unfold Characterised.true_at in *; cbn [says]; congruence.
   Qed.
   Lemma inside_says t p : true_at t p inside_at = match cell_at m p with Some _ => true | None =>
     false end.
@@ -398,14 +398,14 @@ Section Given.
   Qed.
   Lemma on_says t p h q : true_at t p (on h q) = on_spot (fun x => 0 <=? stage h x) (plus p q).
   Proof.
-    unfold Described.true_at, on; cbn; unfold truth.
+    unfold Characterised.true_at, on; cbn; unfold truth.
     destruct (Z.ltb_spec (Z.of_nat h) 0); [lia|]; rewrite Nat2Z.id; reflexivity.
   Qed.
   Lemma was_says t p g ago q : 0 <= ago < 100 -> true_at t p (was g ago q) =
     on_spot (fun x => if ago =? 0 then run w (of_rules th) t x g else played w th
       (t + 2 - Z.to_nat ago) x g) (plus p q).
   Proof.
-    intro H; unfold Described.true_at, was; cbn [says]; unfold truth;
+    intro H; unfold Characterised.true_at, was; cbn [says]; unfold truth;
       destruct (Z.ltb_spec (-1 - (100 * Z.of_nat g + ago)) 0); [|lia].
     replace (-1 - (-1 - (100 * Z.of_nat g + ago))) with (ago + Z.of_nat g * 100) by lia.
     rewrite Z_mod_plus_full, Z.div_add, Z.mod_small, Z.div_small, Z.add_0_l, Nat2Z.id by lia;
@@ -416,7 +416,7 @@ Section Given.
       after (layer_round rs m (layer (relation_of rs h))) b x h) (plus p q).
   Proof.
     intro Hb; pose proof (over_amount (number t) p bound) as E; unfold before; meant;
-      unfold amount in *; rewrite on_says, stage_number; unfold Described.on_spot, number_on;
+      unfold amount in *; rewrite on_says, stage_number; unfold Characterised.on_spot, number_on;
       destruct (cell_at m (plus p q)) as [x|]; [|reflexivity].
     rewrite (stage_of_spec rs m is_layered); f_equal; apply eq_true_iff_eq;
       rewrite Z.leb_le, Z.ltb_lt; lia.
@@ -439,7 +439,7 @@ Section Given.
         intro f.
       induction f as [n q|l|c|f IHf h IHh|f IHf h IHh|f IHf]; cbn [mapped reads_before]; intro H;
         try apply andb_prop in H as [H1 H2];
-        try (unfold Described.true_at in *; cbn [says]; rewrite ?IHf, ?IHh by assumption;
+        try (unfold Characterised.true_at in *; cbn [says]; rewrite ?IHf, ?IHh by assumption;
           reflexivity).
       unfold truth' at 1; cbn [says]; unfold in_layer;
         destruct (Nat.eqb_spec (layer (relation_of rs (Z.to_nat n))) i) as [E|E]; [|reflexivity].
@@ -521,14 +521,14 @@ Section Given.
       [rewrite andb_true_iff, !Z.ltb_lt in E | reflexivity]; cbv zeta.
     set (b := nth g (begins th) Never); set (e := nth g (follows th) Never); set (first := Below _);
       set (sees := fun tap h => shift _ _).
-    unfold Described.true_at; rewrite says_same;
+    unfold Characterised.true_at; rewrite says_same;
       change (says (truth th m t) (number t) p) with (true_at t p); apply eqb_true_iff.
     meant.
-    rewrite was_says, here, inside_says by lia; unfold Described.on_spot;
+    rewrite was_says, here, inside_says by lia; unfold Characterised.on_spot;
       destruct (cell_at m p) as [x|] eqn:Ex; [cbn [andb] | reflexivity].
     rewrite !(fact_of_says t p x _ _ Ex); destruct (Z.eqb_spec ago 0); [lia|].
     replace (true_at t p first) with (Z.of_nat t + 2 - ago <=? 0)
-      by (unfold first, Described.true_at; cbn [says]; unfold amount; cbn [constant terms sum];
+      by (unfold first, Characterised.true_at; cbn [says]; unfold amount; cbn [constant terms sum];
         f_equal; change (number t TIME _) with (Z.of_nat t); lia).
     destruct (Z.leb_spec (Z.of_nat t + 2 - ago) 0); cbn [andb orb negb].
     + replace (t + 2 - Z.to_nat ago)%nat with 0%nat by lia; cbn [played]; rewrite orb_false_r;
@@ -536,13 +536,13 @@ Section Given.
     + replace (t + 2 - Z.to_nat ago)%nat with (S (t + 2 - Z.to_nat (ago + 1))) by lia; cbn [played];
         unfold step, rule, is_pooled.
       cbn [existsb pooled rules]; fold e; apply eval_same; [intros tap h | reflexivity];
-        unfold sees, Described.true_at.
+        unfold sees, Characterised.true_at.
       rewrite shift_says by apply number_below;
         change (see w (played w th (t + 2 - Z.to_nat (ago + 1))) x tap h =
         true_at t (plus p (offset tap)) (was h (ago + 1) (0, 0)) &&
           true_at t (plus p (offset tap)) inside_at).
       apply cell_at_some in Ex; rewrite was_says, inside_says, see_spot, here, Ex by lia;
-        unfold Described.on_spot.
+        unfold Characterised.on_spot.
       destruct (cell_at m _), (Z.eqb_spec (ago + 1) 0);
         [lia | symmetry; apply andb_true_r | lia | reflexivity].
   Qed.
@@ -565,10 +565,11 @@ Section Given.
         cbn [length] in *.
       apply andb_true_iff; rewrite !Z.leb_le; lia.
     - meant; rewrite number_is_says, inside_says, on_says, here, stage_number;
-        unfold Described.on_spot, number_on; destruct (cell_at m p) as [x|]; [|reflexivity].
+        unfold Characterised.on_spot, number_on; destruct (cell_at m p) as [x|]; [|reflexivity].
       destruct (stage_of_range rs m g x) as [E|E]; rewrite ?E; [rewrite (proj2 (Z.leb_le _ _) E);
         apply orb_true_iff; left; apply Z.leb_le; lia | reflexivity].
-    - meant; rewrite on_says, here; unfold Described.on_spot; destruct (cell_at m p) as [x|] eqn:Ex;
+    - meant; rewrite on_says, here; unfold Characterised.on_spot;
+      destruct (cell_at m p) as [x|] eqn:Ex;
         [|reflexivity].
       destruct (Z.leb_spec 0 (stage g x)) as [E|E]; [cbn [negb orb] | reflexivity].
       destruct (stage_of_few rs m is_layered g x E) as [Hf Ho]; set (names := layer_names _ _) in *.
@@ -607,11 +608,11 @@ Section Given.
         (layer_round rs m (layer (relation_of rs g))) (S b) x g).
       { rewrite (before_says t p _ g (0, 0) (S b)) by (unfold amount in *; cbn [constant terms];
         lia).
-        rewrite here; unfold Described.on_spot; rewrite Ex; reflexivity. }
+        rewrite here; unfold Characterised.on_spot; rewrite Ex; reflexivity. }
       destruct (for_all (relation_of rs g)) eqn:Epool; [meant; rewrite E, Hu;
         destruct (causes _ _ _ _ _ _) eqn:Ee; [|reflexivity]; apply round_in; split;
         [apply Nat.eqb_refl | eauto]|].
-      unfold Described.true_at at 1; rewrite says_same; apply eqb_true_iff;
+      unfold Characterised.true_at at 1; rewrite says_same; apply eqb_true_iff;
         change (says (truth th m t) (number t) p) with (true_at t p).
       rewrite E, Hu; cbn [after]; unfold layer_round at 2, round, in_layer;
         rewrite Nat.eqb_refl, Epool; reflexivity.
@@ -620,7 +621,7 @@ Section Given.
     - destruct (fact_dec _ _) as [E|]; [|reflexivity]; destruct (existsb _ _) eqn:Hk;
         [|reflexivity].
       apply existsb_exists in Hk as (k' & Hk & <-%Nat.eqb_eq); cbn [andb]; meant.
-      rewrite !(apart_true t g k) by (auto; intro q; unfold Described.true_at;
+      rewrite !(apart_true t g k) by (auto; intro q; unfold Characterised.true_at;
         rewrite <- normal_says, <- E, normal_says; apply Hn); reflexivity.
   Qed.
 End Given.
@@ -732,7 +733,7 @@ Section Theorems.
       [change (negb (true_at t p f) = true); rewrite E; reflexivity|].
     apply Forall_map, Forall_forall; intros [u d] Hin; specialize (Hall _ Hin);
       assert (Hs : forall u, true_at t p (shift d (given_fact th known u)) = true).
-    { intro v; unfold Described.true_at; rewrite shift_says by (apply number_below);
+    { intro v; unfold Characterised.true_at; rewrite shift_says by (apply number_below);
       apply given_true; assumption. }
     destruct u as [| | | | | | | | |h|]; try (apply Hs); apply Nat.eqb_eq in Hall; subst h;
       cbn [used].
@@ -740,7 +741,7 @@ Section Theorems.
       set (a := number th m t _ p) in *; set (b := number th m t _ (plus p d)).
     destruct (Z.leb_spec (1 + (1 * b + 0)) 0) as [|H1]; [reflexivity|];
       destruct (Z.leb_spec (0 + (1 * a + (-1 * b + 0))) 0) as [|H2]; [reflexivity|].
-    unfold Described.true_at; rewrite shift_says by (apply number_below);
+    unfold Characterised.true_at; rewrite shift_says by (apply number_below);
       refine (IH _ _ (plus p d) eq_refl); fold b; lia.
   Qed.
   Lemma proven_true t known lemmas' : Forall (fun f => forall q, true_at t q f = true) known ->
@@ -774,10 +775,10 @@ Section Theorems.
   Proof.
     induction f as [n q|l|b|f IHf g IHg|f IHf g IHg|f IHf]; cbn [uniform]; intro H;
       [discriminate H | | reflexivity | ..];
-      try (apply andb_prop in H as [Hf Hg]; unfold Described.true_at in *; cbn [says];
+      try (apply andb_prop in H as [Hf Hg]; unfold Characterised.true_at in *; cbn [says];
         rewrite (IHf Hf), (IHg Hg); reflexivity).
     - apply orb_prop in H as [H|H].
-      + unfold Described.true_at; cbn [says]; f_equal; unfold amount; f_equal;
+      + unfold Characterised.true_at; cbn [says]; f_equal; unfold amount; f_equal;
           induction (terms l) as [|[z [n q]] ts IH]; [reflexivity|].
         cbn [forallb] in H; apply andb_prop in H as [Hn H]; apply Z.ltb_lt in Hn; cbn [sum].
         rewrite (IH H), (number_below th m t n _ (plus (proj1_sig y) q) Hn); reflexivity.
@@ -785,15 +786,15 @@ Section Theorems.
           pose proof (inside_says th m t (proj1_sig x)) as Ha;
           pose proof (inside_says th m t (proj1_sig y)) as Hb.
         rewrite <- E, cell_at_own in Ha, Hb; apply negb_true_iff in Ha, Hb;
-          unfold Described.true_at; cbn [says]; rewrite Ha, Hb; reflexivity.
-    - unfold Described.true_at in *; cbn [says]; rewrite (IHf H); reflexivity.
+          unfold Characterised.true_at; cbn [says]; rewrite Ha, Hb; reflexivity.
+    - unfold Characterised.true_at in *; cbn [says]; rewrite (IHf H); reflexivity.
   Qed.
   Lemma said_held t x tap h : (forall g f q, nth g (said th) None = Some f -> on_spot m (fun y =>
     run w (of_rules th) t y g) q = true_at t q f) ->
     true_at t (proj1_sig x) (said_at th tap h) = see w (run w (of_rules th) t) x tap h.
   Proof.
     intro IH; rewrite see_spot; unfold said_at; destruct (nth h (said th) None) as [f|] eqn:E.
-    - unfold Described.true_at; rewrite shift_says by (apply number_below); symmetry;
+    - unfold Characterised.true_at; rewrite shift_says by (apply number_below); symmetry;
         exact (IH h f _ E).
     - rewrite was_says by lia; reflexivity.
   Qed.
@@ -828,7 +829,7 @@ Section Theorems.
               destruct (Z.eqb_spec n (-1)); [lia | reflexivity]. }
         assert (Hsame : is_pooled (of_rules th) g = true -> forall y z : cell m,
           true_at t (proj1_sig y) (later f) = true_at t (proj1_sig z) (later f)).
-        { intros Hp y z; rewrite !Hlater; unfold Described.true_at;
+        { intros Hp y z; rewrite !Hlater; unfold Characterised.true_at;
           rewrite <- !(normal_says _ _ _ f); exact (uniform_says (S t) y z _ (Hu Hp)). }
         pose proof (fun (y : cell m) c => claims_true t (proj1_sig y) c) as Hc;
           pose proof (fun c => claim_of g f c Hg) as Hin; unfold claims_of in Hin.
@@ -870,8 +871,8 @@ Section Theorems.
           meant; rewrite inside_says, Ex.
         destruct (true_at (S t) q f); [discriminate | reflexivity].
   Qed.
-  Theorem described t g f x : nth g (said th) None = Some f -> run w (of_rules th) t x g = true_at t
-    (proj1_sig x) f.
+  Theorem characterised t g f x : nth g (said th) None = Some f ->
+    run w (of_rules th) t x g = true_at t (proj1_sig x) f.
   Proof.
     intro Hg; rewrite <- (said_everywhere t g f (proj1_sig x) Hg); unfold on_spot;
       rewrite cell_at_own; reflexivity.
@@ -898,6 +899,7 @@ Section Theorems.
       = true).
     { meant; unfold amount in Hd; change (number th m t TIME _) with (Z.of_nat t); apply Z.leb_le;
       lia. }
-    specialize (H Hdue); unfold Described.true_at in H; rewrite says_same in H; apply eqb_prop, H.
+    specialize (H Hdue); unfold Characterised.true_at in H; rewrite says_same in H;
+      apply eqb_prop, H.
   Qed.
 End Theorems.
