@@ -36,7 +36,7 @@ EXPECTED = {
     "21_torchrl": r" 2,048 steps: mean return +-?\d\.\d{3}\n\Z",
     "22_worlds": r"\Afire: 4 lines, 2 signals, 0 helpers, [\d,]+ weights: correct, \d+ s\n\Z",
     "23_optuna": r"\n2 trials, \d pruned; best accuracy -?\d\.\d{3}: \{'learning_rate': 0\.\d+, 'n_ch",
-    "24_worlds_that_say_not": r"\Aloops: 5 lines, 9 signals, 0 helpers, [\d,]+ weights: right, \d+ s\n\Z",
+    "24_worlds_that_say_not": r"\Aloops: 5 lines, 9 signals, 0 helpers, [\d,]+ weights: correct, \d+ s\n\Z",
 }
 """Example -> what it prints, as a regular expression."""
 ARGUMENTS = {

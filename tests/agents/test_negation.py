@@ -18,7 +18,7 @@ from maze_nca_gym.mazes import Task, Tile, one_hot, parse, register_task
 from maze_nca_gym.mazes.facts import broken_axioms
 from maze_nca_gym.mazes.tasks import TASKS
 from maze_nca_gym.mazes.terms import Term
-from tests.agents.adversary import is_right, mutated
+from tests.agents.adversary import is_correct, mutated
 from tests.agents.random_fixpoints import random_layers
 from tests.tables import for_each, refused, some_and_all
 
@@ -160,10 +160,10 @@ def test_the_solvers_find_what_searches_find(n):
 def test_worlds_are_proven_and_become_networks(worlds, automaton):
     for world in worlds:
         proof = prove(automaton(world))
-        assert (proof.verdict, proof.stated) == ("right", ()), world
+        assert (proof.verdict, proof.stated) == ("correct", ()), world
         model, certificate = compile_automaton(automaton(world))
         assert certificate.holds, world
-        assert (model.guarantees.verdict, model.guarantees.basis) == ("right", "proven")
+        assert (model.guarantees.verdict, model.guarantees.basis) == ("correct", "proven")
         task = automaton(world).problem
         mazes = task.generate(np.random.default_rng(8), 100, 6, "random")
         bound = model.guarantees.bound(mazes[0].size, 0)
@@ -175,11 +175,11 @@ def test_worlds_are_proven_and_become_networks(worlds, automaton):
 
 
 @some_and_all("seeds", range(3), range(3, 103))
-def test_random_layers_are_right(seeds, forgotten):
+def test_random_layers_are_correct(seeds, forgotten):
     for seed in seeds:
         task = register_task(random_layers(seed))
         assert len(task.solve.layers) > 1
-        assert prove(grown(task)).verdict == "right", seed
+        assert prove(grown(task)).verdict == "correct", seed
         TASKS.remove(task.name)
 
 
@@ -239,11 +239,11 @@ def test_a_change_of_one_relation_of_a_layer_that_is_missed_is_refuted(automaton
 
 
 @some_and_all("twins", [("unreachable", n) for n in range(2)], [(w, n) for w in WORLDS for n in range(20)])
-def test_wrong_twins_are_never_right(twins, automaton):
+def test_wrong_twins_are_never_correct(twins, automaton):
     for world, number in twins:
         twin = mutated(np.random.default_rng([number, len(world)]), automaton(world))
-        if prove(twin).verdict == "right":  # some changes change nothing
-            assert is_right(twin), world
+        if prove(twin).verdict == "correct":  # some changes change nothing
+            assert is_correct(twin), world
 
 
 def wet(see):
@@ -315,5 +315,5 @@ def test_relations_have_other_names_than_the_signals_of_layers(names, message, f
 
 
 @for_each("world", ["unreachable", "stranded"])
-def test_layers_are_right_on_graphs(world, automaton):
-    assert prove(automaton(world), on="graphs").verdict == "right"
+def test_layers_are_correct_on_graphs(world, automaton):
+    assert prove(automaton(world), on="graphs").verdict == "correct"
