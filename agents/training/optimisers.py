@@ -76,7 +76,7 @@ class SOAP(Optimizer):
                 moments, basis = state[f"{side}_moments"], state[f"{side}_basis"]
                 moments.lerp_(rows @ rows.mT, 1 - decay)
                 if number == 1:  # directions of the largest moments first; the mean squares are reordered likewise
-                    basis = torch.linalg.eigh(moments)[1].flip(1)
+                    basis = _eigenvectors(moments).flip(1)
                 elif number % TURN_EVERY == 0:
                     order = (basis * (moments @ basis)).sum(dim=0).argsort(descending=True)
                     basis = torch.linalg.qr(moments @ basis[:, order])[0]
@@ -101,6 +101,21 @@ def soap_tensors(parameter: Tensor) -> dict[str, Tensor]:
             kept[f"{side}_moments"] = parameter.new_zeros(length, length)
             kept[f"{side}_basis"] = torch.eye(length, dtype=parameter.dtype, device=parameter.device)
     return kept
+
+
+def _eigenvectors(moments: Tensor) -> Tensor:
+    """Return the eigenvectors of a symmetric matrix as columns, the smallest eigenvalue first.
+
+    In float32, LAPACK may return NaN for a matrix of rank one, such as the moments of a layer with a single output, or
+    raise an error. It does neither in float64.
+    """
+    try:
+        found = torch.linalg.eigh(moments)[1]
+    except torch.linalg.LinAlgError:
+        found = moments.new_full((), torch.nan)
+    if not found.isfinite().all():
+        found = torch.linalg.eigh(moments.double())[1].to(moments.dtype)
+    return found
 
 
 def _turned(matrix: Tensor, state: dict[str, Tensor], back: bool = False) -> Tensor:
