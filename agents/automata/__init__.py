@@ -1,23 +1,23 @@
-"""Automata on named booleans: rules for one tile, theorems and proofs about them, and networks that do the same.
+"""Automata on named booleans: rules for one tile, proofs about the rules, and networks that are equivalent to them.
 
-Six solve the tasks: the canonical `shortest_path`, the same with `healing`, from `any_state`, and `asynchronous`,
-whichever tiles are updated; the `diameter`; and `both` in one. The `gallery` has others. To add one of your own, make
-an `Automaton` and call `register_automaton`.
+Six automata of the package solve its tasks: `shortest_path`, `healing`, `any_state` and `asynchronous` find the
+canonical shortest path, `diameter` finds the longest shortest path, and `both` does both. The `gallery` contains
+automata for other tasks. To add your own, make an `Automaton` and call `register_automaton`.
 
-automaton, theorem, registry  rules for one tile, what they make of every signal, and which automata are known
-growing                       the automaton of a task whose solver is a fixpoint
-shipped                       the automata that ship
-search                        theorems that runs on small mazes suggest, and mazes that an automaton gets wrong
-proving                       proof obligations, which z3 proves, and the verdict
-networks                      networks that do what an automaton does, written or learned, with a certificate
-kernel                        the same theorems for the kernel of Coq
+automaton, theorem, registry  the rules of a tile, the value of every signal over time, and the list of known automata
+growing                       the automaton that is generated from a task whose solver is a fixpoint
+shipped                       the automata that are included in the package
+search                        runs on small mazes, which suggest theorems and find mazes that refute an automaton
+proving                       proof obligations, which the solver z3 decides, and the verdict
+networks                      networks that are equivalent to an automaton, written or learned, with a certificate
+kernel                        the same theorems, printed for Coq's kernel
 run, checking                 the commands
 
-The rules themselves are in the core (`mazes.terms`, `mazes.rules`). Imports run one way: a folder reads from those
-above it in this list, and `proving` and `networks` not from each other (`tests/test_floors.py`).
+The classes in which rules are written are part of the core (`mazes.terms`, `mazes.rules`). A folder imports only from
+the folders above it in this list, and `proving` and `networks` do not import each other (`tests/test_floors.py`).
 
-This package exports their public names; the functions that run them are in `maze_nca_gym.agents`. Importing it loads
-none of its modules.
+This package exports the public names. The functions behind the commands are in `maze_nca_gym.agents`. Importing the
+package loads none of its modules.
 """
 
 from __future__ import annotations

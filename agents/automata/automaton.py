@@ -1,4 +1,4 @@
-"""An automaton: booleans at every tile, and a rule for each that reads a tile and its neighbours (`rules`)."""
+"""The class `Automaton`: a tile holds some booleans, and one rule for each reads the tile and its neighbours."""
 
 from __future__ import annotations
 
@@ -31,56 +31,62 @@ from ..policies.guarantees import StepBound
 Signals: TypeAlias = NDArray[Any]
 """(N, S, H, W) `Bits`, in the order of an automaton's signals."""
 MOST_SIGNALS = 56
-"""Largest number of signals: they share the 63 bits of a tile's code with its kind, one of at most 64."""
+"""Largest number of signals. A tile's code has 63 bits, which the signals share with the tile's kind, one of at most
+64."""
 NEIGHBOURHOODS = {5: ("U", "L", "C", "R", "D"), 9: ("UL", "U", "UR", "L", "C", "R", "DL", "D", "DR")}
-"""The taps of a 3x3 kernel, row by row, without its corners and with them, by their number."""
+"""The taps that rules may read, row by row, by their number: 5 without the corners, 9 with them."""
 UNSETTLED = 64
-"""Number of iterations for which an automaton is watched that need not settle."""
+"""Number of iterations for which an automaton runs if its author does not claim that it settles."""
 
 
 class NeverAtRest(ValueError):
-    """Raised when an automaton that should settle does not."""
+    """Raised if an automaton keeps changing although its author states that it settles."""
 
 
 @dataclass(frozen=True, eq=False)
 class Automaton:
-    """A boolean automaton: a rule for each signal, and what its author states about the states that the rules produce.
+    """A boolean automaton: a rule for each signal, and its author's claims about the states that the rules produce.
 
     All signals are off in the first state.
 
     Attributes:
-        name: the name under which `register_automaton` registers it.
+        name: the name under which `register_automaton` registers the automaton.
         task: a name in `maze_nca_gym.mazes.tasks.TASKS`.
-        signals: an enumeration from 0. The first is PATH, which is an output that no rule reads. If the task has
-            several answers, the first signals have their names instead, in capitals.
-        rules: the rule of each signal, by the signal or its name. Each is called once, with symbols; what it returns is
-            the rule from then on.
-        neighbourhood: the number of tiles that rules may read: 5, a tile and its four neighbours, or 9, with those at
-            the corners.
-        bound: the iterations within which it solves every maze that does not change, as its author states; None if it
-            does not, or if no such bound is known. `proof.prove` proves it, or tries it on small mazes.
-        also: other tasks that it solves, with its bound for each.
-        pooled: the last signals, if they are pooled over the map: each is on at all tiles if its rule switches it on
-            at any.
-        everywhere: signals that are the same at every tile; the pooled ones are among them.
-        parts: groups of signals that `networks.states` treats as independent: any state of a group may occur with any
-            of the others. That is safe for any groups. Larger groups exclude more states, and have more to search.
-            By default all signals that are not the same everywhere are one group.
-        invariant: a fact about every tile at every iteration that does not follow from the rules for five tiles. It
-            reads the tile itself, PATH included.
-        theorem: a `Theorem`, which says what each signal is; or the ghosts in terms of which `proof.prove` guesses
-            that. None takes the ghosts of the task's specification, or, if it has none, ghosts of the library.
-        heals: whether it restarts when the maze changes.
-        any_state: whether networks must follow it from every state, not only from the first; then nothing is invariant.
-        settles: whether on every maze its state stops changing, or ends up alternating between two. If not, it runs for
-            `UNSETTLED` iterations; its answers may still settle, within its bound.
-        in_order: order of directions -> the automaton in that order; None if it has one order only.
-        learning: options of `networks.config.HintConfig` with which networks learn it; options that are left out have
+        signals: an enumeration from 0. The first signal is PATH, an output that no rule reads. If the task has several
+            answers, the first signals have the names of the answers instead, in capitals.
+        rules: the rule of each signal, by the signal or its name. Each rule is called once, with symbols, and the
+            returned expression is used from then on.
+        neighbourhood: the number of tiles that rules may read: 5 (a tile and its four neighbours) or 9 (with the
+            corners).
+        bound: the iterations within which the automaton solves every maze that does not change, as its author claims;
+            None if it does not solve them or no bound is known. `proof.prove` proves the bound, or tests it on small
+            mazes.
+        also: other tasks that the automaton solves, with its bound for each.
+        pooled: the last signals, if they are pooled over the map (a global OR): each is on at all tiles if its rule
+            switches it on at any tile.
+        everywhere: the signals that have the same value at every tile; pooled signals are among them.
+        parts: groups of signals that `networks.states` treats as independent, which means that any state of one group
+            may occur with any state of another. Every choice of groups is safe. Larger groups exclude more states but
+            take longer to search. By default all signals form one group, except for the signals in `everywhere`.
+        invariant: a fact about every tile at every iteration that does not follow from the rules for five tiles, for
+            example that there is only one path. It reads the tile itself, PATH included.
+        theorem: a `Theorem`, which states the value of each signal, or ghosts (facts about the maze, such as
+            distances), in terms of which `proof.prove` guesses these values. With None, `prove` uses the ghosts of the
+            task's specification, or ghosts of the library if there is no specification.
+        heals: whether the automaton restarts when the maze changes.
+        any_state: whether networks must be equivalent to the automaton from every state, instead of only from the
+            first; then it cannot have an invariant.
+        settles: whether on every maze the state stops changing, or ends up alternating between two states. If not, the
+            automaton runs for `UNSETTLED` iterations. Its answers may still settle within its bound.
+        in_order: a function from an order of directions to the automaton in that order; None if there is only one
+            order.
+        learning: options of `networks.config.HintConfig` with which networks learn the automaton; other options keep
             their defaults.
-        slows: a faster automaton, all of whose signals this one has: after `pace` times t iterations, its signals are
-            those of the faster one after t. `networks.helpers` makes such automata, and `prove` checks them.
-        pace: the number of its iterations for one iteration of the faster automaton.
-        helpers: the signals that the faster automaton lacks, each with its rule in words.
+        slows: a faster automaton, whose signals this automaton also has: after `pace` times t iterations they have the
+            values that they have in the faster automaton after t iterations. `networks.helpers` makes such automata,
+            and `prove` checks them.
+        pace: the number of iterations that correspond to one iteration of the faster automaton.
+        helpers: the auxiliary signals that the faster automaton lacks, each with its rule in words.
 
     Raises:
         ValueError: a value of another type, or signals, rules and groups that do not fit together; the message names
@@ -189,7 +195,7 @@ class Automaton:
         return f"Automaton({self.name}: a rule for each of {len(self.signals)} signals, for {self.task}, {known})"
 
     def _repr_html_(self) -> str:
-        """Return what each rule reads, and what it shows of a maze in the end, for notebooks."""
+        """Return a table of the inputs of each rule, and a picture of the answer on a maze, for notebooks."""
         task, rows = self.problem, []
         for signal in self.signals:
             read: dict[str, list[str]] = {}
@@ -228,21 +234,22 @@ class Automaton:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The names of the tasks that it solves."""
+        """The names of the tasks that the automaton solves."""
         return self.task, *self.also
 
     @property
     def problem(self) -> Task:
-        """The task that `task` names now: another may have been registered by that name since the automaton was made.
+        """The task that is registered under the name `task` now; it may have been replaced since the automaton was
+        made.
 
         Raises:
-            ValueError: the name is that of no task any more, or of one with other kinds of tile or answers.
+            ValueError: no task is registered under this name any more, or a task with other kinds of tile or answers.
         """
         return self.problems[0]
 
     @property
     def problems(self) -> tuple[Task, ...]:
-        """The tasks that it solves, as they are registered now.
+        """The tasks that the automaton solves, as they are registered now.
 
         Raises:
             ValueError: see `problem`.
@@ -262,8 +269,9 @@ class Automaton:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the rules, as 64 hexadecimal digits: of the signals, what each rule reads and how, and what is
-        stated of states; neither of the name nor of the bound. An automaton that slows another has the other's."""
+        """SHA-256 of the rules, as 64 hexadecimal digits. It covers the kinds of tile, the signals, the rules and the
+        claims about states (invariant, neighbourhood, `heals`, `any_state`), but neither the name nor the bound. An
+        automaton that slows another has the other's digest."""
         if self.slows is not None:
             return self.slows.digest
         kinds = [kind.name for kind in self.problem.kinds]
@@ -274,12 +282,12 @@ class Automaton:
 
     @property
     def kinds(self) -> range:
-        """The kinds of tile of the task, as numbers."""
+        """The kinds of tile of the task, as numbers from 0."""
         return range(self.problem.n_tiles)
 
     @property
     def answers(self) -> tuple[IntEnum, ...]:
-        """The signals that show the task's answers: the first ones, which no rule reads."""
+        """The signals that output the task's answers. They are the first signals, and no rule reads them."""
         return tuple(self.signals)[: len(self.problem.answers)]
 
     @property
@@ -289,17 +297,18 @@ class Automaton:
 
     @property
     def paired(self) -> tuple[IntEnum, ...]:
-        """The signals that rules read at single tiles, for which a network may have pairs of channels."""
+        """The signals that rules read at single tiles. In a network, each of them may be a pair of channels."""
         return tuple(self.signals)[len(self.answers) : len(self.signals) - len(self.pooled)]
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """Names of the channels of a network that learns it: two for each of the signals that are `paired`."""
+        """Names of the channels of a network that learns the automaton, with two channels for each signal in
+        `paired`."""
         return self.channels_with(self.answers)
 
     def channels_with(self, single: Container[IntEnum]) -> tuple[str, ...]:
-        """Return the names of a network's channels: one for each signal in `single` and each pooled one, two for every
-        other."""
+        """Return the names of a network's channels: one channel for each signal in `single` and each pooled signal, and
+        two for every other signal."""
         names = []
         for signal in self.signals:
             alone = signal in single or signal in self.pooled
@@ -307,7 +316,8 @@ class Automaton:
         return (*names, *(("channel_max",) if self.pooled else ()))
 
     def rows(self, channels: Sequence[str]) -> dict[IntEnum, list[int]]:
-        """Return the network channels of each signal: one, or two whose difference is the signal."""
+        """Return the network channels of each signal: the index of one channel, or the indices of two channels whose
+        difference is the signal."""
         found = {}
         for signal in self.signals:
             name = signal.name.lower()
@@ -322,15 +332,15 @@ class Automaton:
 
     @cached_property
     def tape(self) -> Tape:
-        """All rules as one list of operations."""
+        """The rules of all signals as one list of operations, in which equal expressions are computed once."""
         return Tape(self.terms.values())
 
     def view(self, tiles: Tiles, signals: Signals | None = None, graph: Graph | None = None) -> MapView:
-        """Return a view of (N, H, W) uint8 tiles and (N, S, H, W) signals, by default all off; with `graph`, tiles are
-        its places.
+        """Return a view of (N, H, W) uint8 tiles and (N, S, H, W) signals, which by default are all off. With `graph`,
+        the tiles are the nodes of the graph.
 
         Raises:
-            ValueError: with a graph, the rules may read tiles at corners.
+            ValueError: there is a graph, but the rules may read tiles at corners.
         """
         if graph is not None and self.neighbourhood != 5:
             raise ValueError(f"{self.name} reads tiles at corners, which no door of a graph leads to")
@@ -339,8 +349,8 @@ class Automaton:
         return MapView({kind: tiles == kind for kind in self.kinds}, signals, graph)
 
     def step(self, tiles: Tiles, signals: Signals, graph: Graph | None = None) -> Signals:
-        """Return the (N, S, H, W) signals after one iteration on (N, H, W) tiles, the places of a graph if one is
-        given."""
+        """Return the (N, S, H, W) signals after one iteration on (N, H, W) tiles. With `graph`, the tiles are the nodes
+        of the graph."""
         return self.advance(self.view(tiles, signals, graph))
 
     def advance(self, view: MapView) -> Signals:
@@ -353,18 +363,19 @@ class Automaton:
         return np.stack(after, axis=1)
 
     def trace(self, tiles: Tiles, signals: Signals | None = None, graph: Graph | None = None) -> Iterator[Signals]:
-        """Yield the states of all iterations, (N, S, H, W) each, from the first until they repeat.
+        """Yield the (N, S, H, W) states of all iterations, from the first state until the states repeat.
 
-        They repeat once a state equals that of one or two iterations before. If it need not settle, `UNSETTLED` states
-        follow the first.
+        They repeat once a state equals the state of one or two iterations before. If the automaton does not settle,
+        `UNSETTLED` states follow the first one.
 
         Args:
             tiles: (N, H, W) uint8 mazes.
             signals: the first state; by default every signal is off.
-            graph: the graph whose places the tiles are; None for mazes.
+            graph: the graph whose nodes the tiles are; None for mazes.
 
         Raises:
-            NeverAtRest: it should settle, and has not after many iterations; the message names what still changes.
+            NeverAtRest: the automaton should settle, but still changes after many iterations; the message names the
+                signals that change.
         """
         view = self.view(tiles, signals, graph)
         earlier, most, n_tiles = view.signals, UNSETTLED, tiles.shape[1] * tiles.shape[2]
@@ -387,12 +398,12 @@ class Automaton:
 
 
 class MapView:
-    """What rules can read around every tile of (N, H, W) maps.
+    """The view through which rules read the tiles and signals of (N, H, W) maps.
 
     Args:
         kinds: for each kind of tile, (N, H, W) `Bits`: whether tiles are of that kind.
         signals: (N, S, H, W) signals of the maps.
-        graph: the graph whose places these are; None for grids.
+        graph: the graph whose nodes the tiles are; None for grids.
     """
 
     def __init__(self, kinds: Mapping[int, Bits], signals: Signals, graph: Graph | None = None) -> None:
@@ -408,7 +419,7 @@ class MapView:
         return view
 
     def __call__(self, seen: IntEnum | TileKind, tap: str = "C") -> Bits:
-        """Return a signal, or whether a tile is of a kind, of the tile itself or of a neighbour, (N, H, W) `Bits`."""
+        """Return (N, H, W) `Bits` of a tap: whether a signal is on there, or whether the tile there is of a kind."""
         return self._shifted(self._kinds[seen] if isinstance(seen, TileKind) else self._framed[:, seen], tap)
 
     def _shifted(self, framed: Bits, tap: str) -> Bits:
@@ -425,11 +436,11 @@ def scaled(bound: StepBound, factor: Fraction) -> StepBound:
 
 
 def _checked(automaton: Automaton, who: str, rule: Rule, taps: tuple[str, ...], reads_path: bool = False) -> Term:
-    """Return a rule as an expression, if it reads only what it may read.
+    """Return a rule as an expression, if it reads only permitted inputs.
 
     Raises:
-        ValueError: it reads the path, another tap, or a kind of tile or signal that the automaton does not have; or see
-            `term_of`.
+        ValueError: the rule reads the path, another tap, or a kind of tile or signal that the automaton does not have;
+            or see `term_of`.
     """
     found = term_of(rule, automaton.signals, who)
     for leaf in found.leaves:

@@ -1,4 +1,4 @@
-"""`check_proofs`: lets the kernel of Coq check theorems about rules and networks."""
+"""The command `check_proofs`: Coq's kernel checks theorems about rules and networks."""
 
 from __future__ import annotations
 
@@ -24,31 +24,33 @@ def check_proofs(
 ) -> Checked:
     """Check theorems about rules and networks with Coq's kernel, for mazes of every size.
 
-    The package's rules of the canonical shortest path and the networks compiled from them are printed, in all 24 orders
-    of directions, and the network nca-shortest-path-hinted, which learned them. The theory shows that they draw the
-    first shortest path on every maze; and that the rules of shortest-path-healing, and the network that learned these,
-    draw it again after any sequence of mazes. `coqc` compiles all of it, `coqchk` checks the result again. That takes
-    up to ten minutes, and needs Coq: `apt-get install coq`.
+    Without arguments, the command checks the package's own theorems. It prints the rules of the canonical shortest path
+    and the networks compiled from them in all 24 orders of directions, and the learned network
+    nca-shortest-path-hinted. The theory states that they draw the first shortest path on every maze. It also states
+    that the rules of shortest-path-healing, and the network that learned these rules, draw the path again after any
+    sequence of mazes. `coqc` compiles all files, and `coqchk` checks the result again. The check takes up to ten
+    minutes and needs Coq: `apt-get install coq`.
 
-    With `automaton`, it checks instead the theorem that `prove` finds for it in terms of a fixpoint, and that the
-    network compiled from it, weights included, shows the same answers. Where the theory covers the theorem alone, it
-    prints why, and the command fails.
+    With `automaton`, the command checks the theorem that `prove` finds for this automaton in terms of a fixpoint, and
+    that the network compiled from it, weights included, outputs the same answers. If the theory covers the theorem but
+    not the network, the command prints the reason and fails.
 
     >>> check_proofs().holds
     True
 
     Args:
         folder: folder that `compile-automaton` wrote with `--coq` or `--coq-proof`. None: the package's own theorems
-            are checked, or those of an automaton.
+            are checked, or the theorem of `automaton`.
         automaton: automaton whose theorem and network are printed and checked, see `compile_automaton`.
-        out: folder that receives the printed files of the package or the automaton.
+        out: folder that receives the printed files.
 
     Returns:
-        The theorems in words, what they are about, and whether each is proven without an axiom.
+        The theorems in words, the digests of their subjects, and whether each theorem is proven without an axiom.
 
     Raises:
-        ValueError: a folder without such files, with another theory, or with an automaton; a theorem or network that
-            the theory does not cover; or a file that the kernel refuses: the message is the kernel's.
+        ValueError: a folder without such files or with another theory; a folder together with an automaton; a theorem
+            or network that the theory does not cover; or a file that the kernel refuses. The message then contains the
+            kernel's message.
         OSError: Coq is missing, too old or was killed, or a file could not be written.
     """
     from .kernel.theorems import SHORTEST_PATH, check_folder, check_printed, coq_version, package_file, write_theory

@@ -1,4 +1,4 @@
-"""The registry of automata: this package's, and your own, which `register_automaton` adds."""
+"""The registry of automata: the automata of this package, and your own, which you add with `register_automaton`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from .shipped.healing import HEALING
 from .shipped.shortest_path import SHORTEST_PATH
 
 AUTOMATA: OrderedRegistry[Automaton] = OrderedRegistry("automaton")
-"""Automata by name."""
+"""The registered automata by name."""
 for _automaton in (SHORTEST_PATH, HEALING, ANY_STATE, ASYNCHRONOUS, DIAMETER, BOTH, *GALLERY):
     AUTOMATA.ship(_automaton.name, _automaton)
 
 
 def register_automaton(automaton: Automaton) -> Automaton:
-    """Register an automaton of your own, whose name `learn_automaton` and `compile_automaton` then take; return it.
+    """Register your own automaton, so that `learn_automaton` and `compile_automaton` accept its name; return the
+    automaton.
 
     Raises:
-        ValueError: it is not an `Automaton`, or has the name of one of this package.
+        ValueError: the object is not an `Automaton`, or it has the name of an automaton of this package.
     """
     if not isinstance(automaton, Automaton):
         raise ValueError(f"an Automaton is expected, got {automaton!r}")
@@ -36,14 +37,15 @@ def register_automaton(automaton: Automaton) -> Automaton:
 
 
 def find_automaton(automaton: str | Automaton, order: str | None = None) -> Automaton:
-    """Return an automaton: given itself, by its name in `AUTOMATA`, as "module:NAME", or `grown` by the name of a task
-    whose `solve` is a fixpoint.
+    """Return the automaton for a name or object.
 
-    With an `order` of directions, it is returned in that order.
+    An `Automaton` is returned unchanged. A text is the name of a registered automaton, "module:NAME", or the name of a
+    task whose `solve` is a fixpoint, for which the automaton is generated with `grown`. With an `order` of directions,
+    the automaton in that order is returned.
 
     Raises:
-        ValueError: an unknown name; the name of an automaton that is also that of a task which asks something else;
-            something that is no automaton; or an order that the automaton does not have.
+        ValueError: an unknown name; the name of a registered automaton and also of an unrelated task; an object that is
+            not an automaton; or an order that the automaton does not have.
     """
     found: object = automaton
     if isinstance(automaton, str) and ":" in automaton:
@@ -68,10 +70,10 @@ def find_automaton(automaton: str | Automaton, order: str | None = None) -> Auto
 
 
 def _check_meaning(name: str, automaton: Automaton, ships: bool) -> None:
-    """Check that the name of a registered automaton is not also that of a task about something else.
+    """Check that the name of a registered automaton is not also the name of an unrelated task.
 
     Raises:
-        ValueError: it is; the message has both meanings.
+        ValueError: it is; the message contains both meanings.
     """
     task, question = split_order(name)[0], split_order(automaton.task)[0]
     if task not in TASKS or task == question:
@@ -87,18 +89,18 @@ def _check_meaning(name: str, automaton: Automaton, ships: bool) -> None:
 
 
 _MADE: dict[tuple[str, str], Automaton] = {}
-"""The automata for which networks were made since this program began, by task and digest."""
+"""The automata for which networks were made since the program started, by task and digest."""
 
 
 def remember(automaton: Automaton) -> None:
-    """Let `find_by_digest` find an automaton, registered or not."""
+    """Store an automaton so that `find_by_digest` finds it, whether it is registered or not."""
     for task in automaton.tasks:
         _MADE[task, automaton.digest] = automaton
 
 
 def find_by_digest(digest: str, task: str) -> Automaton:
-    """Return the automaton of a task whose rules have a digest: a registered one, the one that is grown from the task,
-    or one for which a network was made since this program began.
+    """Return the automaton of a task whose rules have a digest. It is a registered automaton, the automaton that is
+    generated from the task, or an automaton for which a network was made since the program started.
 
     Raises:
         ValueError: no such automaton is known.

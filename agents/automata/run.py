@@ -1,4 +1,5 @@
-"""`learn_automaton` and `compile_automaton`: from an automaton to a network and its certificate, in one call."""
+"""The commands `learn_automaton` and `compile_automaton`, which make a network and its certificate from an
+automaton."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def options_of_hints(given: Mapping[str, Any]) -> dict[str, Option]:
     """Return the options of `learn_automaton` by name, with the automaton's values as defaults.
 
     Args:
-        given: the given options, of which only `automaton` is read.
+        given: the options of the call, of which only `automaton` is read.
 
     Raises:
         ValueError: an unknown automaton.
@@ -56,7 +57,7 @@ def options_of_hints(given: Mapping[str, Any]) -> dict[str, Option]:
 
 
 def folder_of(command: str, automaton: str | Automaton, order: str | None) -> Path:
-    """Return the default folder of a command's run: runs/COMMAND/NAME with the automaton's name."""
+    """Return the default folder of a run: runs/COMMAND/NAME, where NAME is the automaton's name."""
     name = automaton if isinstance(automaton, str) else automaton.name
     name = name if order is None else with_order(name, order)
     return Path("runs", command, name.replace(":", "."))
@@ -72,35 +73,40 @@ def learn_automaton(
     overwrite: bool = False,
     **options: Unpack[HintOptions],
 ) -> tuple[NCA, Certificate]:
-    """Train a network to do what an automaton does, by gradient descent on hints.
+    """Train a network to be equivalent to an automaton, by gradient descent on hints.
 
-    Hints are everything that an automaton holds at every tile at every step. It takes seconds on one core for most
-    automata, a minute for shortest-path-healing, which checks itself and restarts when the maze changes, and one or two
-    for diameter. So there is nothing to resume. At the end, a certificate proves that the weights do the same as the
-    automaton on every maze, in float32, or says that they do not. The folder receives model.safetensors, which is a
-    policy wherever one is asked for, metrics.jsonl, and config.json with the certificate and the verdict.
+    Hints are all signals of the automaton at every tile and iteration. Training takes seconds on one core for most
+    automata, about a minute for shortest-path-healing, which checks itself and restarts when the maze changes, and one
+    or two minutes for diameter. A run that was stopped is started again from the beginning. At the end, a certificate
+    states whether the weights are proven equivalent to the automaton on every maze, in float32.
 
-    With n_mazes it learns from so few mazes, by linear programs, and then asks: what follows from a patch on which the
-    certificate finds the network wrong? The rules answer. One maze and some fifty questions suffice for shortest-path.
+    The folder receives model.safetensors, which other commands accept as a policy, metrics.jsonl, and config.json with
+    the certificate and the verdict.
 
-    A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`). Where that
-    does not suffice, parts of rules get signals, and each iteration takes several (`helpers.helped`). The certificate
-    names these signals.
+    With n_mazes, the network learns from so few mazes by linear programming instead. The certificate then searches for
+    patches (a tile and its neighbours) on which the network is wrong, and the rules give the correct next state of
+    each. These questions and answers become further examples. For shortest-path, one maze and about fifty questions are
+    enough.
 
-    The verdict says whether the automaton is correct. It needs an extra: pip install "maze-nca-gym[proof]".
+    One weighted sum cannot express every rule. A signal with such a rule is split into several signals
+    (`linear.separated`). If splitting is not enough, parts of the rules become signals, and the network needs several
+    iterations for one iteration of the automaton (`helpers.helped`). The certificate lists these signals.
+
+    The verdict states whether the automaton is correct. The proof needs an extra: pip install "maze-nca-gym[proof]".
 
     >>> model, certificate = learn_automaton("shortest-path-healing", out="runs/healing")
 
     Args:
         automaton: automaton to learn: shortest-path, shortest-path-healing, diameter, another registered name,
-            module:NAME of one of your own, or a task whose `solve` is a `fixpoint`. In Python also an `Automaton`.
+            module:NAME of your own automaton, or a task whose `solve` is a `fixpoint`. In Python also an `Automaton`.
         out: folder of the run, by default runs/learn-automaton/ and the automaton's name.
-        threads: number of CPU threads; another number can give other weights in the last digits.
-        overwrite: delete the run in the folder, if there is one, and start a new one.
-        options: options of the configuration (`HintConfig`) that replace those of the automaton.
+        threads: number of CPU threads; another number can change the last digits of the weights.
+        overwrite: delete the run in the folder, if there is one, and start a new run.
+        options: options of the configuration (`HintConfig`), which replace the automaton's options.
 
     Returns:
-        The network and its certificate. Its `guarantees` say what is proven: `verdict`, and `exact` if it is correct.
+        The network and its certificate. The network's `guarantees` contain the `verdict`, and `exact` if the automaton
+            is correct.
 
     Raises:
         ValueError: a bad option, an automaton that no network can follow, or a folder with a run.
@@ -180,42 +186,45 @@ def compile_automaton(
     coq_proof: Annotated[str | Path | None, Shown("FOLDER")] = None,
     overwrite: bool = False,
 ) -> tuple[NCA, Certificate]:
-    """Write the weights of a network that is proven to do what an automaton does, without training.
+    """Write the weights of a network that is proven equivalent to an automaton, without training.
 
-    For each signal, a linear program finds the smallest weights whose sum tells apart where its rule switches it on.
-    They are nearly always whole numbers, with which float32 makes no errors. It takes seconds. A certificate proves
-    that the weights do the same as the automaton on every maze.
+    For each signal, linear programming finds the smallest weights whose sum separates the cases in which the rule
+    switches the signal on from all other cases. Nearly all weights are whole numbers, for which float32 makes no
+    errors. Compiling takes seconds. A certificate proves that the weights are equivalent to the automaton on every
+    maze.
 
-    A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`). Where that
-    does not suffice, parts of rules get signals, and each iteration takes several (`helpers.helped`). The certificate
-    names these signals.
+    One weighted sum cannot express every rule. A signal with such a rule is split into several signals
+    (`linear.separated`). If splitting is not enough, parts of the rules become signals, and the network needs several
+    iterations for one iteration of the automaton (`helpers.helped`). The certificate lists these signals.
 
-    The verdict says whether the automaton is correct. It needs an extra: pip install "maze-nca-gym[proof]".
+    The verdict states whether the automaton is correct. The proof needs an extra: pip install "maze-nca-gym[proof]".
 
     >>> model, certificate = compile_automaton("shortest-path")
 
     Args:
         automaton: automaton to compile: shortest-path, shortest-path-healing, diameter, another registered name,
-            module:NAME of one of your own, or a task whose `solve` is a `fixpoint`. In Python also an `Automaton`.
-        order: order of directions of the automaton, such as DLRU. None means the order that it has, usually ULDR: up,
-            left, down, right.
-        out: folder that receives model.safetensors, and config.json with the certificate, the verdict, and what each
-            signal means if the proof had to find that; by default runs/compile-automaton/ and the automaton's name. In
+            module:NAME of your own automaton, or a task whose `solve` is a `fixpoint`. In Python also an `Automaton`.
+        order: order of directions of the automaton, such as DLRU. None keeps its own order, usually ULDR: up, left,
+            down, right.
+        out: folder that receives model.safetensors, and config.json with the certificate, the verdict, and the meaning
+            of each signal if the proof inferred it; by default runs/compile-automaton/ and the automaton's name. In
             Python, nothing is written by default.
-        export_proof: folder that receives the queries of this proof in SMT-LIB, for other solvers, and where cvc5 is
-            installed its refutation of each, which `check-refutations` checks.
-        coq: folder that receives the network, the automaton and what tiles can hold, printed for Coq, and the theory in
-            which `check-proofs FOLDER` lets Coq's kernel check that the one does what the other does.
-        coq_proof: folder that receives the automaton's theorem in the same way: what its signals are after t iterations
-            on every maze, that its answers are those of the task, and that the network shows them, weights included.
+        export_proof: folder that receives the queries of this proof in SMT-LIB, for other solvers. If cvc5 is
+            installed, the folder also receives its refutation of each query, for `check-refutations`.
+        coq: folder that receives a Coq theory of the network, the automaton and the states that tiles can have.
+            `check-proofs FOLDER` lets Coq's kernel check that the network is equivalent to the automaton.
+        coq_proof: folder that receives a Coq theory of the automaton's theorem: the values of its signals after t
+            iterations on every maze, that its answers are the task's answers, and that the network outputs them,
+            weights included.
         overwrite: delete the run in the folder, if there is one.
 
     Returns:
-        The network and its certificate. Its `guarantees` say what is proven: `verdict`, and `exact` if it is correct.
+        The network and its certificate. The network's `guarantees` contain the `verdict`, and `exact` if the automaton
+            is correct.
 
     Raises:
-        ValueError: an automaton that no network can follow; the message names the signal. Or a folder with a run, or a
-            network for Coq whose certificate is not exact, or a theorem that Coq's theory does not cover.
+        ValueError: an automaton that no network can follow, where the message names the signal; a folder with a run; a
+            network for Coq whose certificate is not exact; or a theorem that Coq's theory does not cover.
         OSError: a file could not be written.
     """
     from .kernel.theorems import join_network, write_followed, write_proof
@@ -257,7 +266,7 @@ def compile_automaton(
 
 
 def _command(given: str | Automaton) -> str:
-    """Return the command of this call, in which an automaton that is registered has its name."""
+    """Return the command of this call; a registered automaton appears by its name."""
     from .registry import AUTOMATA
 
     named = given.name if not isinstance(given, str) and AUTOMATA.get(given.name) is given else given
@@ -267,7 +276,7 @@ def _command(given: str | Automaton) -> str:
 def _finish(
     run: RunFolder | None, automaton: Automaton, model: NCA, certificate: Certificate, export: Path | None = None
 ) -> None:
-    """Write into a network's guarantees what is proven of it, and save it."""
+    """Store the proven statements in a network's guarantees, and save the network."""
     from ..policies.weights import save_model
     from .kernel.refutations import write_refutations
     from .proving.proof import prove
@@ -300,9 +309,10 @@ def _finish(
 
 
 def earned(automaton: Automaton, model: NCA, certificate: Certificate, proof: Proof | None) -> Guarantees:
-    """Return what a network's certificate and the proof of its automaton, if there is one, state of the network.
+    """Return the guarantees of a network that its certificate and the proof of its automaton, if there is one,
+    establish.
 
-    The automaton is known from then on as the one that the network follows.
+    The automaton is remembered as the automaton that the network follows (`registry.remember`).
     """
     from ..policies.policy import subject_of
     from .proving.proof import is_argued

@@ -1,7 +1,8 @@
-"""Theorems about automata: the value of every signal of a tile after t iterations, on every maze, and what PATH shows.
+"""Theorems about automata: the value of every signal of a tile after t iterations on every maze.
 
-A theorem is stated in terms of ghosts (`maze_nca_gym.mazes.facts`). Like rules, it is written with Python's operators
-only, so the same code runs on the symbols of a solver and on the arrays of real mazes.
+A theorem is stated in terms of ghosts, which are facts about the maze that no tile stores, such as distances
+(`maze_nca_gym.mazes.facts`). It is written with Python's operators only, like rules. Therefore the same code runs on
+the symbols of a solver and on the arrays of real mazes.
 """
 
 from __future__ import annotations
@@ -18,39 +19,39 @@ from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.terms import Rule
 
 State: TypeAlias = Callable[[Place], Mapping[IntEnum, Truth]]
-"""The signals of every tile, by place."""
+"""A function from a place to the signals of the tile there."""
 
 
 class Steps(Protocol):
-    """The mazes, states and claims that an author uses to state further steps of a proof."""
+    """The mazes, states and statements with which an author writes the further claims of a proof."""
 
     @property
     def picture(self) -> Picture:
-        """The maze of the theorem."""
+        """The maze of the theorem, as a picture of symbols."""
 
     @property
     def t(self) -> Number:
-        """The number of iterations before the step: the unknown of the induction."""
+        """The number of iterations before the step: the variable of the induction."""
 
     def maze(self, name: str) -> Picture:
-        """Return another maze of the same size, whose ghosts fulfil the axioms too."""
+        """Return another maze of the same size. Its ghosts satisfy the axioms too."""
 
     def state(self, name: str) -> State:
-        """Return an arbitrary state, except that signals that are the same everywhere are so."""
+        """Return an arbitrary state, in which signals that are the same everywhere are the same at all tiles."""
 
     def after(self, picture: Picture, state: State, rules: Mapping[IntEnum, Rule] | None = None) -> State:
-        """Return the state after an iteration on a maze, by the automaton's rules or by others; a pooled signal is on
-        where the tile itself switches it on."""
+        """Return the state after an iteration on a maze, by the automaton's rules or by the given rules. A pooled
+        signal is on where the tile's own rule switches it on."""
 
     def said(self, picture: Picture, at: Place, t: Number) -> Mapping[IntEnum, Truth]:
-        """Return the values of a tile's signals after t iterations on a maze, by the theorem."""
+        """Return the values that the theorem states for a tile's signals after t iterations on a maze."""
 
     def invariant(self, picture: Picture, state: State) -> Truth:
-        """Return whether the automaton's invariant is true of the tile at the centre."""
+        """Return whether the automaton's invariant holds for the tile at the centre."""
 
 
 class Claim(NamedTuple):
-    """A further step of a proof: its words, its premise, which must be possible, and its conclusion."""
+    """A further claim of a proof: its words, its premises, which must be possible, and its conclusions."""
 
     words: str
     given: Iterable[Truth]
@@ -58,7 +59,7 @@ class Claim(NamedTuple):
 
 
 class Domain(NamedTuple):
-    """The mazes for which alone a theorem is true: in words, and as a function from (N, H, W) tiles to (N,) bool."""
+    """The mazes to which a theorem is restricted: in words, and as a function from (N, H, W) tiles to (N,) bool."""
 
     words: str
     holds: Callable[[Tiles], NDArray[Any]]
@@ -66,23 +67,25 @@ class Domain(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Theorem(Ghosts):
-    """The values of an automaton's signals after t iterations on a maze that does not change, from all signals off.
+    """The values of an automaton's signals after t iterations on a maze that does not change, starting with all signals
+    off.
 
-    Ghosts alone are a theorem whose signals are to be guessed (`guessing`).
+    Ghosts without values of signals are a theorem too: `search.guessing` guesses the values.
 
     Attributes:
-        answers: what each of the automaton's answers shows, such as PATH; empty if `signals` states that.
-        signals: (picture, at, t) -> each signal of a tile after t iterations, without PATH if there are answers, or an
-            empty mapping if there are only further claims. None if it is to be guessed.
-        shown: what PATH shows after t iterations, in words; if there are answers, what the further claims add to them.
+        answers: the output of each of the automaton's answer signals, such as PATH; empty if `signals` states it.
+        signals: (picture, at, t) -> the value of each signal of a tile after t iterations, without the answers if
+            `answers` states them. The mapping is empty if there are only further claims. None if the values are to be
+            guessed.
+        shown: in words, the output of PATH after t iterations; with `answers`, the conclusion from the further claims.
             Nothing checks these words.
-        further: (steps) -> further claims, such as what follows once the maze has changed. Each is proven as it stands;
-            that together they mean what `shown` says is their author's argument.
-        means: the meaning of each signal, by `signals`, in words.
-        unsaid: for each signal that it does not mention, the reason in words: two tiles that no ghost tells apart.
-        domain: the mazes for which it is true; None for all.
-        rounds: (picture, t) -> numbers of rounds, after t iterations, in which something comes on at some tile if the
-            library says so; a proof that a pooled signal is switched on may use such a tile.
+        further: (steps) -> further claims, for example about mazes that have changed. Each claim is proven as it
+            stands; that the claims together imply `shown` is the author's argument.
+        means: the meaning of each signal in words, by `signals`.
+        unsaid: for each signal without a stated value, the reason in words: two tiles that no ghost distinguishes.
+        domain: the mazes for which the theorem is true; None for all.
+        rounds: (picture, t) -> numbers of rounds in which, after t iterations, the library's axioms say that some
+            relation comes on at some tile. A proof that a pooled signal is switched on may use that tile.
     """
 
     signals: Callable[[Picture, Place, Number], Mapping[IntEnum, Truth]] | None = None

@@ -1,9 +1,9 @@
-"""Learning an automaton from a few mazes, and from questions.
+"""Learning an automaton from a few mazes and from questions about single patches.
 
-The states of an automaton on a maze, at every step, are examples. For each signal a linear program finds a sum with
-small weights that tells apart the examples on which it goes on. The certificate names patches of tiles on which such a
-network may be wrong on other mazes. Each of them is a question: what is the centre's next state? The rules answer, the
-answer is an example, and sums are found again.
+The first examples are the states of the automaton on a few mazes at all iterations. For each signal, linear programming
+finds a sum with small weights that separates the examples in which the signal switches on from the others. The
+certificate then finds patches on which this network may be wrong on other mazes. Each patch is a question: what is the
+next state of its centre? The rules give the answer, the answer becomes an example, and the sums are computed again.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from .patches import distinct, patches_seen
 
 
 def ask(config: HintConfig, log: Log, automaton: Automaton, mazes: Iterable[Tiles]) -> tuple[NCA, Certificate]:
-    """Learn an automaton from a few mazes and from questions; return a network that follows it, and its certificate.
+    """Learn an automaton from a few mazes and from questions; return an equivalent network and its certificate.
 
     Args:
         config: the options of the run.
-        log: receives `update` and `round`, which are the same, the number of `questions` so far, and the fields of the
-            certificate, after each round.
-        automaton: one that `linear.separated` returned.
-        mazes: batches of mazes, each (N, H, W).
+        log: receives a line after each round: `update` and `round` (the same number), the number of `questions` so far,
+            and the fields of the certificate.
+        automaton: an automaton that `linear.separated` returned.
+        mazes: batches of mazes, each (N, H, W) uint8.
 
     Raises:
-        ValueError: a signal with a single channel is no weighted sum.
+        ValueError: no weighted sum decides a signal that has a single channel.
     """
     patches, n_asked, leaves = patches_seen(automaton, mazes), 0, leaves_of(automaton)
     for number in range(1, 2 + config.n_rounds):

@@ -1,4 +1,4 @@
-"""An automaton in bits, computed next to what changes: a word of 64 bits holds one signal of a block of 8 x 8 tiles."""
+"""An automaton that is computed in bits, near changed tiles only: one 64-bit word holds a signal of 8 x 8 tiles."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from ..automaton import Automaton
 SIDE = 8
 """Rows and columns of tiles in a block; bit 8 r + c of a word is the tile in row r, column c."""
 LANES = 64
-"""Number of blocks that are computed together, one operation after the other."""
+"""Number of blocks that are computed together; each operation runs on all of them before the next operation."""
 READ, AND, OR, XOR, NOT = range(5)
 JOINS = {operator.and_: AND, operator.or_: OR, operator.xor: XOR, operator.invert: NOT}
 EDGES = (
     {0: 0xFFFFFFFFFFFFFFFF, -1: 0xFF00000000000000, 1: 0xFF},
     {0: 0xFFFFFFFFFFFFFFFF, -1: 0x8080808080808080, 1: 0x0101010101010101},
 )
-"""The tiles of a block that others read which are beside it: by (rows down, columns to the right) from the reader."""
+"""The tiles of a block that other blocks read, by the block's offset from the reader: (rows down, columns to the
+right)."""
 ONE, SEVEN, EIGHT, ROWS = (np.uint64(number) for number in (1, 7, 8, 56))
 LEFT, RIGHT = np.uint64(EDGES[1][1]), np.uint64(EDGES[1][-1])
 
 
 @jit
 def rows_at(state, block, plane, down, width):
-    """Return a block's word of one kind or signal, uint64, shifted so that each tile reads the tile `down` rows below
-    it."""
+    """Return a block's uint64 word of one kind or signal, shifted so that each bit is the value `down` rows below its
+    tile."""
     word = state[block, plane]
     if down < 0:
         return (word << EIGHT) | (state[block - width, plane] >> ROWS)
@@ -42,25 +43,25 @@ def rows_at(state, block, plane, down, width):
 
 @jit
 def advance(state, listed, due, changed, after, counts, touched, steps, taps, edges, results, n_answers, n_iterations):
-    """Iterate an automaton in place; each iteration computes only the blocks that read a tile which has just changed.
+    """Iterate an automaton in place. Each iteration computes only the blocks that read a tile which has just changed.
 
     Args:
         state: (n, kinds + S) uint64, the kinds and the signals of every block, row by row.
-        listed: (n,) bool, whether a block is due already; the outermost blocks are always marked, so that they are
-            never computed.
-        due: (n,) int32, the blocks to compute, as many as `counts` says.
-        changed, after: (n,) int32 and (n, S) uint64, scratch arrays: the blocks that an iteration changes, and their
-            new signals.
-        counts: (5,) int64: the number of blocks that are due; the iterations so far; the last in which an answer
-            changed, and the last in which any signal did, both without the two outer rows on each side; and the number
-            of blocks computed.
+        listed: (n,) bool, whether a block is already listed in `due`. The outermost blocks are always marked, so that
+            they are never computed.
+        due: (n,) int32, the blocks to compute; `counts` has their number.
+        changed, after: (n,) int32 and (n, S) uint64, scratch arrays for the blocks that an iteration changes and for
+            their new signals.
+        counts: (5,) int64: the number of blocks in `due`; the iterations so far; the last iteration in which an answer
+            changed, and in which any signal changed, both without the two outer rows on each side; the number of blocks
+            computed.
         touched: (rows,) bool, the rows of blocks in which something has changed.
         steps: (K, 3) int64, the rules: an operation, and the steps that it joins, or the plane and tap that it reads.
         taps, edges: (taps, 2) int64 and (taps,) uint64, the offset of each tap in rows and columns, and the tiles of a
             block that the block on the opposite side reads through it.
-        results: (S,) int64, the step that is the next value of each signal.
+        results: (S,) int64, for each signal the step that computes its next value.
         n_answers: the number of signals that are answers.
-        n_iterations: the largest number of iterations; it ends sooner when no block is due.
+        n_iterations: the largest number of iterations. The loop ends sooner if no block is due.
     """
     n_signals, n_rows = len(results), len(touched)
     n_kinds, width = state.shape[1] - n_signals, len(state) // n_rows
@@ -135,19 +136,19 @@ def advance(state, listed, due, changed, after, counts, touched, steps, taps, ed
 
 
 class Strip:
-    """An automaton on some rows of blocks of a maze, with copies of the two rows above and below, which other strips
-    own.
+    """An automaton on some rows of blocks of a maze, with copies of the two rows of blocks above and below.
 
-    The outermost rows stay as they were given; those next to the strip's own are computed too. Out-of-date values
-    spread inwards by one row of tiles an iteration, so the strip's own rows are correct for `SIDE` iterations.
+    Other strips own the copied rows. The outermost copied rows keep their given values, and the inner ones are computed
+    too. Out-of-date values spread inwards by one row of tiles in each iteration, so the strip's own rows are correct
+    for `SIDE` iterations.
 
     Args:
-        automaton: an automaton without a pooled signal, whose rules are made of `&`, `|`, `^` and `~`.
-        tiles: (H, W) uint8, the whole maze; its other rows are not read.
+        automaton: an automaton without pooled signals, whose rules consist of `&`, `|`, `^` and `~`.
+        tiles: (H, W) uint8, the whole maze; only the rows of the strip and its copies are read.
         first, last: the strip owns the rows of blocks from `first` to `last` - 1.
 
     Attributes:
-        signals: (rows + 4, columns, S) uint64, its blocks, between the two copied rows above and the two below.
+        signals: (rows + 4, columns, S) uint64, the blocks, between the two copied rows above and the two below.
         counts: the counts of `advance`.
     """
 
@@ -183,20 +184,20 @@ class Strip:
         self.wake(1, rows - 1)
 
     def wake(self, first: int, last: int) -> None:
-        """Mark all blocks of rows `first` to `last` - 1 as due; blocks whose values are correct do not change."""
+        """Mark all blocks of rows `first` to `last` - 1 as due. Blocks whose values are correct do not change."""
         rows, columns = np.nonzero(~self._listed[first:last])
         n_due = self.counts[0]
         self._due[n_due : n_due + len(rows)] = (first + rows) * self._listed.shape[1] + columns
         self._listed[first:last], self.counts[0] = True, n_due + len(rows)
 
     def replace(self, above: bool, signals: NDArray[np.uint64]) -> None:
-        """Replace the two copied rows above, or those below, by (2, columns, S) uint64 signals."""
+        """Replace the two copied rows above or below with (2, columns, S) uint64 signals."""
         rows, last = (slice(0, 2), 3) if above else (slice(-2, None), len(self.signals) - 1)
         self.signals[rows] = signals
         self.wake(last - 2, last)
 
     def advance(self, n_iterations: int) -> list[bool]:
-        """Iterate; return whether anything changed in the row above, in the first two rows, in the last two, and in the
+        """Iterate; return four bools: whether anything changed in the row above, the first two rows, the last two, the
         row below."""
         planes, end = self._state.reshape(-1, self._state.shape[-1]), self.counts[1] + n_iterations
         rules = self._steps, self._taps, self._edges, self._results, self._n_answers, n_iterations

@@ -1,7 +1,7 @@
-"""Bounds of a network's sums before the ReLU, for every kind of patch that a rule can tell apart.
+"""Bounds of a network's sums before the ReLU, for every kind of patch that a rule distinguishes.
 
-These sums are linear in the patch, so their extremes are sums of extremes: over tiles, and over the independent
-components of a tile's state (`worlds`).
+The sums are linear in the patch. Their extremes are therefore sums of extremes, over the tiles and over the independent
+components of each tile's state (`states`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .states import Component, World, find_worlds
 
 Doubles: TypeAlias = NDArray[np.float64]
 POOLED = 2.5
-"""Factor of the tolerance for pooled channels: a single channel passes on more errors than a pair."""
+"""Factor of the tolerance for pooled channels, because the error of a single channel is larger than that of a pair."""
 PATH_TOLERANCE = 0.5
 """Bound of the path's error: rounding the path removes smaller errors."""
 MOST_KINDS = 1 << 22
-"""Largest number of kinds of patch that a rule may tell apart."""
+"""Largest number of kinds of patch that one rule may distinguish."""
 MOST_WHOLE = 2.0**22
 """Multiples of 1/2 below this are exact in float32."""
 MOST_EXACT = 2**53
@@ -45,7 +45,7 @@ ROUNDING = 2.0**-24
 
 
 class Bounds(NamedTuple):
-    """Lower and upper bounds of a network's sums, (P, R) float64 each: for P kinds of patch and R rows of weights."""
+    """Lower and upper bounds of a network's sums, (P, R) float64 each, for P kinds of patch and R rows of weights."""
 
     low: Doubles
     high: Doubles
@@ -59,12 +59,13 @@ class Reads(NamedTuple):
 
 
 class Kinds(NamedTuple):
-    """Patches, grouped by the values of the bits that a rule reads: each group is a kind of patch.
+    """The patches of a rule, grouped by the values of the bits that the rule reads. Each group is called a kind of
+    patch.
 
     Attributes:
         reads: the bits that the rule reads at each tap.
         codes: (P, taps) int64, the values of these bits.
-        worlds: (P,) int64 indices of the worlds in which the patches occur.
+        worlds: (P,) int64 indices of the worlds (sets of tile states that occur together) in which the patches occur.
         on: (P,) bool, the rule's result: whether its signal must be on next.
         bounds: (P, R) float64 bounds of the sums over all patches of a kind.
     """
@@ -79,12 +80,13 @@ class Kinds(NamedTuple):
 def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
     """Return the weights of an iteration, (C, T + C, taps) at the automaton's taps, and the biases, (C,), both float64.
 
-    They come from the network's `program`, if its class and object are as this package defines them.
+    The weights come from the network's `program`, provided that this package defines its class and nobody changed the
+    object.
 
     Raises:
-        ValueError: iterations that are no ReLU of one 3x3 convolution, with the automaton's pooling; that differ from
-            one another; that read other kinds of tile or tiles; weights of low precision, or that are not finite: every
-            comparison with NaN is false, so no bound would be exceeded.
+        ValueError: iterations that are not a ReLU of one 3x3 convolution with the automaton's pooling; iterations that
+            differ from one another; other kinds of tile, or tiles that the rules may not read; weights of low
+            precision; or weights that are not finite, because comparisons with NaN would never exceed a bound.
     """
     program, pooled = program_of(model), len(automaton.pooled)
     kinds = tuple(kind.name for kind in automaton.problem.kinds)
@@ -123,20 +125,20 @@ def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
 
 
 class Network:
-    """The weights of a network, as what each possible tile adds to each sum.
+    """The weights of a network, as the amount that each possible tile adds to each sum.
 
-    Each channel has a row of weights; after these, each pair has one, the difference of its two rows.
+    Each channel has a row of weights. Each pair of channels has a further row, the difference of its two rows.
 
     Args:
-        automaton: an automaton with the model's channels, a pair or a single one for each signal.
-        model: a network of any class whose `program` says what it does.
+        automaton: an automaton with the model's channels, a pair or a single channel for each signal.
+        model: a network of any class whose `program` describes it.
         tolerance: the largest error of a pair's difference, which should be 1 where the signal is on.
 
     Attributes:
-        rows: for each signal, the rows of its channels; for a pair, the row of their difference comes last.
+        rows: for each signal, the rows of its channels; for a pair, the last row is their difference.
         exact: whether float64 rounds nothing here, so that all bounds are exact rational numbers.
-        largest: the upper bound of a pair's second channel: 1 more than it can reach if pairs are read only by their
-            differences and nothing is rounded.
+        largest: the upper bound of a pair's second channel: 1 more than the largest possible value, if weights read
+            pairs only by their differences and nothing is rounded.
 
     Raises:
         ValueError: a network that `weights_of` refuses.
@@ -194,9 +196,10 @@ class Network:
         return float(anything.bounds.high.max())
 
     def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
-        """Return the patch of a kind on which one of the signal's sums is largest, as the code of the tile at each tap.
+        """Return the patch of a kind with the largest sum of one of the signal's rows, as the code of the tile at each
+        tap.
 
-        With `sign` -1, return the one on which it is smallest.
+        With `sign` -1, return the patch with the smallest sum.
         """
         row, side, worst = self.rows[signal][row], int(sign > 0), []
         for tap, code in enumerate(kinds.codes[place].tolist()):
@@ -234,7 +237,8 @@ class Network:
         return Kinds(reads, patches, np.concatenate(worlds), on, bounds)
 
     def _cases(self, world: World, tap: int, reads: Reads, rows: list[int]) -> dict[int, Doubles]:
-        """Return the least and the most that a world's tiles add to some rows at a tap, (2, R), by the bits read."""
+        """Return the smallest and largest amounts that a world's tiles add to some rows at a tap, (2, R), by the bits
+        read."""
         # beyond the edge of a map all inputs are 0, and so is the code; the centre is always on the map
         found = {} if self.automaton.taps[tap] == "C" else {0: np.zeros((2, len(rows)))}
         for kind, components in world.items():
@@ -260,8 +264,8 @@ class Network:
         return found
 
     def _parts(self, weight: Doubles) -> tuple[Doubles, Doubles]:
-        """Return the least and the most that each kind of tile can add at each tap, (2, taps, T, R), and that each
-        signal that is on can, (2, taps, S, R)."""
+        """Return the smallest and largest amounts that each kind of tile can add at each tap, (2, taps, T, R), and that
+        each signal that is on can add, (2, taps, S, R)."""
         # where a signal is off, its channels are exactly 0, by the ReLU. Where it is on, its first or only channel
         # holds 1 up to an error, and both channels of a pair also a number from 0 to `largest`, the same in both
         automaton, weight, n_kinds = self.automaton, weight.transpose(2, 1, 0), len(self.automaton.kinds)
@@ -300,7 +304,7 @@ class Network:
         return signals_of(self.automaton, component.states).astype(np.float64)
 
     def _of_states(self, tap: int, component: Component) -> list[Doubles]:
-        """Return the least and the most that each state of a component can add at a tap, (N, R) each."""
+        """Return the smallest and largest amounts that each state of a component can add at a tap, (N, R) each."""
         known = self._added.get((tap, id(component)))
         if known is None:
             on = self._on(component)
@@ -309,8 +313,8 @@ class Network:
 
 
 def combinations(automaton: Automaton, numbers: Sequence[int]) -> Codes:
-    """Return all combinations of one case at each tap, (taps, P) int64 indices of the cases; `numbers` has how many
-    cases each tap has.
+    """Return all combinations of one case at each tap, (taps, P) int64 indices of the cases, for `numbers` of cases per
+    tap.
 
     Raises:
         ValueError: there are more than `MOST_KINDS` combinations.

@@ -1,36 +1,37 @@
-"""A proof that learned weights do what the automaton does, on every maze, of any size, at every iteration.
+"""The certificate: a proof that a network is equivalent to an automaton on every maze of any size, at every iteration.
 
 A certificate holds for float32 arithmetic: sums in any order, each operation rounded once, without TF32, bfloat16 or
 fast convolutions (`NCA._in_float64`). It does not prove two things:
 
 - that the automaton solves mazes;
-- that the automaton's invariant, if it has one, holds at every tile. `assumed` says whether the proof relies on it.
+- that the automaton's invariant, if there is one, holds at every tile. `assumed` states whether the proof relies on the
+  invariant.
 
-`proving.proof` proves both for the automata of this package but two. For the diameter's it proves the invariant, and
-its module argues that it solves mazes. For the automaton of both tasks it proves that it solves mazes, but not the
-invariant. All of it is tested on all mazes of up to 3 x 4 or 4 x 3 tiles, 287,852 with a source and a target and 9,418
-of the diameter, in `tests/agents/test_hinting_exhaustive.py`.
+`proving.proof` proves both for all automata of this package except two. For the automaton of the diameter it proves the
+invariant, and the automaton's module argues that it solves mazes. For the automaton of both tasks it proves that the
+automaton solves mazes, but not the invariant. `tests/agents/test_hinting_exhaustive.py` tests all of this on all mazes
+of up to 3 x 4 or 4 x 3 tiles: 287,852 mazes with a source and a target, and 9,418 mazes for the diameter.
 
 The proof is an induction over iterations. Suppose that at some iteration:
 
 - Every signal that is on is a pair of channels (h + 1 + e, h) with 0 <= h <= `largest` and |e| <= `tolerance`.
 - Every channel of a signal that is off is 0.
 - Where the path is on, its channel differs from 1 by less than 1/2.
-- If a signal is pooled and on, its channel differs from 1 by at most 2.5 `tolerance` at every tile. If it is off, it
-  is 0.
-- The maximum over all channels is anything that this allows.
+- If a signal is pooled and on, its channel differs from 1 by at most 2.5 `tolerance` at every tile. If it is off, it is
+  0.
+- The maximum over all channels has any value that these facts allow.
 
-All signals are off in the first state, so this holds there. The certificate shows that it then holds one iteration
-later, for every patch of tiles that can occur. So it holds at every iteration, and the rounded path is always the
-automaton's.
+All signals are off in the first state, so these facts hold there. The certificate shows that they then hold one
+iteration later, for every patch of tiles that can occur. So they hold at every iteration, and the rounded path always
+equals the automaton's path.
 
-What a tile can hold is found from the rules (`worlds`). The sums of an iteration are linear before the ReLU, so their
-extremes are found tile by tile, and component by component (`bounds`). A rule's result depends only on the bits that it
-reads. Tiles with the same values of these bits are therefore one case with bounds of its own, and few combinations of
-cases at the taps remain. The bounds include the rounding errors of float32 in any order of summation. They are
-computed in float64. Where weights are whole numbers, of which all networks that ship are made, float64 rounds nothing
-either: rational numbers show that all terms are multiples of a unit, and no sum is too large (`Certificate.exact`).
-Otherwise the rounding of float64 itself is neglected.
+The states that a tile can have are computed from the rules (`states`). The sums of an iteration are linear before the
+ReLU, so their extremes are computed tile by tile and component by component (`bounds`). The result of a rule depends
+only on the bits that it reads. Tiles with the same values of these bits are therefore one case with its own bounds, and
+few combinations of cases at the taps remain. The bounds are computed in float64, and they include the rounding errors
+of float32 for any order of summation. If the weights are whole numbers, as in all networks of this package, float64
+rounds nothing either, because all terms are multiples of a unit and no sum is too large (`Certificate.exact`).
+Otherwise the rounding errors of float64 are neglected.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ from .linear import separated
 from .patches import Codes, distinct, kinds_of, signals_of
 
 SLACK = 0.01
-"""Largest error of a difference from 1 for which no patch is named: it may be one of rounding."""
+"""Largest deviation of a difference from 1 for which no patch is reported, since it may be a rounding error."""
 
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """Bounds of a network's sums over all mazes and iterations, which are valid if `holds` is true.
+    """Bounds of a network's sums over all mazes and iterations. They are valid if `holds` is true.
 
     Attributes:
         n_patches: the number of kinds of patch for which sums were bounded, over all signals.
@@ -67,12 +68,12 @@ class Certificate:
         most: the largest second channel of a signal that is on.
         error: the largest error of a pair's difference, which should be 1 where its signal is on.
         path_error: the largest error of the path where it is on, which must be below 1/2.
-        pooled_error: the largest error of pooled channels where they are on; 0 if none is pooled.
-        largest: the upper bound of `most`, which holds if weights read pairs by their differences alone.
-        tolerance: the upper bound of `error`; 0 for whole weights, with which float32 makes no errors.
+        pooled_error: the largest error of pooled channels where they are on; 0 if no signal is pooled.
+        largest: the upper bound of `most`, which holds if weights read pairs only by their differences.
+        tolerance: the upper bound of `error`; 0 for whole weights, for which float32 makes no errors.
         assumed: whether the proof relies on the automaton's invariant, which excludes states that the rules allow.
         exact: whether float64 rounded none of the sums, so that all these numbers are exact.
-        helpers: the signals that `helpers.helped` has added to the automaton, each with its rule.
+        helpers: the auxiliary signals that `helpers.helped` added to the automaton, each with its rule.
     """
 
     n_patches: int
@@ -90,7 +91,7 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Whether the weights are proven to do what the automaton does, in float32."""
+        """Whether the weights are proven equivalent to the automaton, in float32."""
         return (
             self.silent <= 0 <= self.least
             and self.most <= self.largest
@@ -101,7 +102,7 @@ class Certificate:
 
     @property
     def numbers(self) -> dict[str, float]:
-        """The fields by name, without the helpers, as numbers."""
+        """The fields by name as numbers, without the helpers."""
         return {name: value for name, value in asdict(self).items() if name != "helpers"}
 
     def __repr__(self) -> str:
@@ -112,22 +113,23 @@ class Certificate:
 
 
 def certify(model: Policy, *, automaton: Automaton | None = None) -> Certificate:
-    """Try to prove that a network does what an automaton does; the certificate's `holds` says whether it is proven.
+    """Try to prove that a network is equivalent to an automaton; `holds` of the certificate states whether it is
+    proven.
 
-    That can be proven only of weights that read pairs by their differences, as compiled and learned weights do, and of
-    an unchanged class of this package: nobody knows that another one does what its `program` says.
+    A proof is possible only for weights that read pairs by their differences, such as compiled and learned weights, and
+    only for unchanged classes of this package, because nothing shows that another class computes its `program`.
 
     Args:
-        model: a network with channels of the automaton's signals, or of those into which they are split: one for each
-            answer; for each other signal one, or two whose difference is the signal. It may have any weights; its
-            iteration must be one 3x3 convolution and a ReLU.
-        automaton: the automaton that the network should follow; by default the one for which it was made, which a model
-            file names by the digest of its rules.
+        model: a network with channels of the automaton's signals, or of the signals into which these are split: one
+            channel for each answer, and for each other signal one, or two whose difference is the signal. The weights
+            are arbitrary. An iteration must be one 3x3 convolution and a ReLU.
+        automaton: the automaton that the network should follow; by default the automaton for which the network was
+            made, which a model file stores as the digest of its rules.
 
     Raises:
-        ValueError: the network has other channels or another architecture than networks learned from hints, weights
-            that are not finite, or a class that someone has changed; or no automaton is given, and the network was made
-            for none that is known.
+        ValueError: a network with other channels or another architecture than networks learned from hints; weights that
+            are not finite; a class that someone has changed; or no automaton is given, and the automaton for which the
+            network was made is not known.
     """
     if not isinstance(model, Policy):
         raise ValueError(f"model must be a Policy, such as load(name) returns, got {type(model).__name__}")
@@ -151,11 +153,11 @@ def _has_channels(automaton: Automaton, model: Policy) -> bool:
 
 
 def followed(model: Policy, automaton: Automaton | None = None) -> Automaton:
-    """Return the automaton that a network follows: the given one or the one for which it was made, perhaps with helpers
-    and split signals.
+    """Return the automaton that a network follows, perhaps with auxiliary and split signals. It is the given automaton,
+    or the automaton for which the network was made.
 
     Raises:
-        ValueError: none is given, and the network was made for none that is known.
+        ValueError: no automaton is given, and the automaton for which the network was made is not known.
     """
     if automaton is None:
         words = "the network was not made for an automaton, or does not say for which: give `certify` the `automaton`"
@@ -195,12 +197,12 @@ def _certificate(network: Network) -> Certificate:
 
 
 def worst_patch(automaton: Automaton, model: Policy) -> str:
-    """Return a sentence about the patch on which a network is most wrong: which sum, its value, and what the tiles
-    hold.
+    """Return a sentence about the patch on which a network is most wrong: the sum, its value, and the states of the
+    tiles.
 
     Args:
-        automaton: what the network should do.
-        model: a network with any weights that `certify` accepts.
+        automaton: the automaton that the network should follow.
+        model: a network that `certify` accepts, with any weights.
     """
     automaton = followed(model, automaton)
     network = Network(automaton, model, tolerance=0.0)
@@ -223,12 +225,12 @@ def worst_patch(automaton: Automaton, model: Policy) -> str:
 
 
 def counterexamples(automaton: Automaton, model: Policy, most: int) -> Codes:
-    """Return (P, taps) int64 patches on which a sum breaks what the certificate demands, the worst patch of each kind.
+    """Return (P, taps) int64 patches on which a sum violates the certificate's bounds, the worst patch of each kind.
 
     Args:
-        automaton: what the network should do.
-        model: a network with any weights that `certify` accepts.
-        most: the largest number of kinds of patch for each signal and kind of error; the worst ones are taken.
+        automaton: the automaton that the network should follow.
+        model: a network that `certify` accepts, with any weights.
+        most: the largest number of kinds of patch for each signal and kind of error. The worst kinds are returned.
     """
     network = Network(automaton, model, tolerance=0.0)
     found = [worst.codes for signal in automaton.signals for worst in _wrong(network, signal, most)]
@@ -236,7 +238,7 @@ def counterexamples(automaton: Automaton, model: Policy, most: int) -> Codes:
 
 
 class _Worst(NamedTuple):
-    """The worst patch of a kind: a row's sum, times `sign`, exceeds its bound by `excess`."""
+    """The worst patch of a kind: the sum of a row, times `sign`, exceeds its bound by `excess`."""
 
     codes: list[int]
     row: int
@@ -246,7 +248,7 @@ class _Worst(NamedTuple):
 
 
 def _wrong(network: Network, signal: IntEnum, most: int) -> Iterator[_Worst]:
-    """Yield the worst patches of each error that a signal can make: a row, and whether its sums are too large."""
+    """Yield the worst patches for each error that a signal can make: a row, and whether its sums are too large."""
     kinds = network.kinds(signal)
     on, low, high = kinds.on, kinds.bounds.low.T, kinds.bounds.high.T
     if len(low) == 1:

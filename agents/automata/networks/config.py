@@ -18,30 +18,31 @@ class HintConfig:
     """The options that determine the weights of a run."""
 
     automaton: str = "shortest-path"
-    """Automaton to learn: shortest-path, shortest-path-healing, diameter, or module:NAME of one of your own."""
+    """Automaton to learn: shortest-path, shortest-path-healing, diameter, or module:NAME of your own automaton."""
     order: str | None = None
-    """Order of directions of the automaton, such as DLRU. It becomes the end of the automaton's name. None means the
-    order that the automaton has, usually ULDR: up, left, down, right."""
+    """Order of directions of the automaton, such as DLRU. It is appended to the automaton's name. None keeps the
+    automaton's own order, usually ULDR: up, left, down, right."""
     families: Annotated[tuple[str, ...], OneOf(FAMILIES, "family of levels")] = tuple(filter(FAMILIES.ships, FAMILIES))
-    """Families of the levels on which the automaton runs to collect patches; by default this package's."""
+    """Families of the levels on which the automaton runs to collect patches; by default the families of this
+    package."""
     sizes: Annotated[tuple[int, ...], Between(LEAST_SIZE)] = (4, 6, 9, 12)
     """Inner sizes of the levels, at least 4."""
     n_levels: Annotated[int, Between(2)] = 64
     """Number of levels of each family, variant and size, at least 2; half of them have no border."""
     n_mazes: Annotated[int | None, Between(1)] = None
-    """Number of mazes, of the families in turn, to learn from in place of n_levels of each. Linear programs then find
-    the weights in seconds, and nothing is recombined; the options of updates have no effect. None means gradient
+    """Number of mazes, of the families in turn, to learn from instead of n_levels for each. Linear programming then
+    finds the weights in seconds. Nothing is recombined, and the options of updates have no effect. None means gradient
     descent."""
     n_questions: Annotated[int, Between(0)] = 1_000
-    """With n_mazes: largest number of questions. Each is a patch on which the certificate finds the network wrong, the
-    worst of its signal and kind of error, and the rules give the answer."""
+    """With n_mazes: largest number of questions. A question is a patch on which the certificate finds the network
+    wrong, the worst patch of its signal and kind of error. The rules give the answer."""
     n_recombined: Annotated[int, Between(0)] = 50_000
-    """Number of patches that combine tiles of the patches seen, in addition to those; 0 for none."""
+    """Number of patches that combine tiles of observed patches, in addition to the observed patches; 0 for none."""
     n_updates: Annotated[int, Between(1)] = 4_000
     """Number of updates of the weights."""
     batch_size: Annotated[int, Between(2)] = 2_048
-    """Number of patches in an update; all have the same probability, however often they were seen. Once the certificate
-    has rejected patches, half of each batch is drawn from these."""
+    """Number of patches in an update. All patches have the same probability, no matter how often they were observed.
+    Once the certificate has rejected patches, half of each batch is drawn from the rejected patches."""
     learning_rate: Annotated[float, Above(0)] = 0.02
     """Initial learning rate of Adam; it falls to 0 as a cosine."""
     margin: Annotated[float, Between(0)] = 0.25
@@ -51,9 +52,9 @@ class HintConfig:
     n_updates_again: Annotated[int, Between(1)] = 1_000
     """Number of updates in each later round, at half the learning rate."""
     n_rounds: Annotated[int, Between(0)] = 30
-    """Maximum number of later rounds, which also learn from the patches that the certificate rejects."""
+    """Maximum number of later rounds, in which the patches that the certificate rejects are examples too."""
     n_worst: Annotated[int, Between(1)] = 100
-    """Largest number of patches that each of these rounds adds for each signal and each kind of error."""
+    """Largest number of rejected patches that each later round adds for each signal and each kind of error."""
     seed: Annotated[int, Between(0)] = 0
     """Seed of all randomness: levels, patches and batches."""
 
@@ -67,7 +68,7 @@ class HintConfig:
 
     @classmethod
     def of(cls, automaton: str | Automaton, **given: Any) -> HintConfig:
-        """Return the configuration for an automaton, with the automaton's values for the options that are not given.
+        """Return the configuration for an automaton, with the automaton's values for all options that are not given.
 
         Raises:
             ValueError: an unknown automaton, or a value of the wrong type or out of range.

@@ -1,4 +1,5 @@
-"""Exact weights: a network that does what an automaton does, with the sums of `linear` as weights."""
+"""Networks with exact weights: the sums of `linear` become the weights of a network that is equivalent to an
+automaton."""
 
 from __future__ import annotations
 
@@ -18,13 +19,13 @@ from .linear import Sum, no_sum, sum_of
 
 
 def compile_weights(automaton: Automaton) -> tuple[NCA, Certificate]:
-    """Return a network that does what an automaton does, and the certificate of its weights.
+    """Return a network that is equivalent to an automaton, and the certificate of its weights.
 
     Args:
-        automaton: one that `separated` returned.
+        automaton: an automaton that `separated` returned.
 
     Raises:
-        ValueError: a rule has no sum; the message names the signal.
+        ValueError: no weighted sum decides a rule; the message names the signal.
     """
     sums, single = dict[IntEnum, Sum](), list[IntEnum]()
     for signal in automaton.signals:
@@ -43,13 +44,12 @@ def compile_weights(automaton: Automaton) -> tuple[NCA, Certificate]:
 
 
 def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum], single: Container[IntEnum]) -> NCA:
-    """Return a network that switches each signal on where its sum is 1 or more, and off where it is 0 or less.
+    """Return a network that switches each signal on where its sum is 1 or more, and off where its sum is 0 or less.
 
     Args:
         automaton: the automaton.
         sums: the sum of each signal.
-        single: signals that have one channel, and a sum that is exactly 1 where they are on; the answers are among
-            them.
+        single: signals with one channel, whose sum is exactly 1 where they are on; the answers are among them.
     """
     n_kinds, channels = len(automaton.kinds), automaton.channels_with(single)
     rows_of = automaton.rows(channels)

@@ -1,7 +1,9 @@
-"""Helper signals for rules that no sum decides: `helped` computes the parts of such a rule an iteration earlier.
+"""Auxiliary signals for rules that no weighted sum decides: `helped` computes the parts of such a rule one iteration
+earlier.
 
-All other signals are delayed by as much, so the new automaton does the same at a fraction of the speed: after `pace`
-times t iterations it holds what the original holds after t. `prover` checks that. Its bound is `pace` times as large.
+All other signals are delayed by the same number of iterations. The new automaton is therefore equivalent to the
+original but slower: after `pace` times t iterations its signals are those of the original after t iterations, which
+`prover` proves. Its bound is multiplied by `pace`.
 """
 
 from __future__ import annotations
@@ -19,22 +21,21 @@ from ..automaton import Automaton, scaled
 from .linear import misfits
 
 PART = "_PART_"
-"""Text in a helper's name between the name of the signal that needed it and the helper's number."""
+"""Text in the name of an auxiliary signal, between the name of the signal that needs it and its number."""
 MOST_PACE = 5
-"""Largest number of iterations that may take the place of one."""
+"""Largest number of iterations that may replace one iteration."""
 
 
 @cache
 def helped(automaton: Automaton) -> Automaton:
-    """Return an automaton that does the same, perhaps more slowly, but whose rules are all decided by sums; the
-    automaton itself if its rules are.
+    """Return an equivalent automaton, perhaps slower, in which weighted sums decide all rules.
 
-    A rule that joins parts by `&`, `|` or `^` gets a signal for each, and if need be for the parts of these; an answer
-    becomes a copy of a signal.
+    If sums decide all rules already, it is the automaton itself. Otherwise the parts of a rule that `&`, `|` or `^`
+    joins become signals, and if needed the parts of these parts too. An answer becomes a copy of a signal.
 
     Raises:
-        ValueError: a rule that has no such parts, or an automaton that restarts or has signals that are the same
-            everywhere, or signals named like helpers; the message names the signal.
+        ValueError: a rule without such parts, an automaton that heals or has signals that are the same everywhere, or
+            signals with the names of auxiliary signals; the message names the signal.
     """
     known = dict[Term, tuple[Term, Term]]()
     plain = {signal: _plain(term_of(rule), known) for signal, rule in automaton.rules.items()}
@@ -61,13 +62,14 @@ def helped(automaton: Automaton) -> Automaton:
 def _slowed(
     automaton: Automaton, plain: Mapping[IntEnum, Term], cut: set[Term], copied: bool
 ) -> tuple[Automaton, dict[IntEnum, Term]]:
-    """Return an automaton with signals for the operands of the expressions that are cut, and what each rule computes.
+    """Return an automaton with a signal for each operand of the expressions in `cut`, and the rules of these signals in
+    words.
 
     Args:
-        automaton: the automaton as it is.
-        plain: its rules, in which only what is read is negated.
-        cut: those of their parts whose operands get signals.
-        copied: whether answers copy a signal.
+        automaton: the original automaton.
+        plain: its rules, in which only inputs are negated.
+        cut: the parts of the rules whose operands become signals.
+        copied: whether the answers copy a signal.
     """
 
     @cache
@@ -81,7 +83,7 @@ def _slowed(
     rules = dict[str, Callable[[type[IntEnum]], Term]]()
 
     def delay_by(number: int, name: str, rule: Term) -> None:
-        """Make a signal follow a rule with a delay of so many iterations."""
+        """Make a signal equal to a rule, delayed by a number of iterations."""
         source[name], read, is_cut = rule, list[str](), rule in cut and number == delay(rule)
         for part in _operands(rule) if is_cut else (rule,) if number else ():
             if (part, number) not in helpers:
@@ -132,7 +134,8 @@ def _renamed(rule: Term, made: type[IntEnum]) -> Term:
 
 @cache
 def _operands(rule: Term) -> tuple[Term, ...]:
-    """Return what a term joins: what joins nothing as one, then the others; of a comparison, every part."""
+    """Return the operands of a term: first all inputs together as one operand, then the others; every part of a
+    comparison."""
     if isinstance(rule.join, Weighed):
         return rule.parts
     rest = [part for part in rule.operands if _is_joined(part)]
@@ -141,12 +144,13 @@ def _operands(rule: Term) -> tuple[Term, ...]:
 
 
 def _is_joined(rule: Term) -> bool:
-    """Return whether a term has parts that may get signals of their own."""
+    """Return whether a term has parts that may become signals."""
     return rule.join in (and_, or_) or (isinstance(rule.join, Weighed) and any(part.parts for part in rule.parts))
 
 
 def _plain(rule: Term, known: dict[Term, tuple[Term, Term]]) -> Term:
-    """Return a term in which only what is read is negated; `known` gets that of each part, and that of its contrary."""
+    """Return an equivalent term in which only inputs are negated; `known` stores the result of each part and of its
+    negation."""
     for part in rule.walk(known):
         each = [known[one] for one in part.parts]
         if part.join is invert:

@@ -1,4 +1,5 @@
-"""`solve_large`: a certified network on one maze of a thousand million tiles, in bits, by one process or several."""
+"""The command `solve_large`: a certified network on one huge maze (a billion tiles), computed in bits by several
+processes."""
 
 from __future__ import annotations
 
@@ -40,17 +41,17 @@ FORMAT = "maze_nca_gym.bits.2"
 """Key of the description in that file's header: the rules, the maze, the iterations so far, and a checksum."""
 TENSOR, CHECKSUM = "signals", "sha256"
 BLANK = "0" * 64
-"""The checksum in the header while the file is being written."""
+"""The checksum in the header until the file is complete."""
 
 
 class SolvedLarge(NamedTuple):
     """The result of `solve_large`.
 
     Attributes:
-        answers: a file for each of the task's answers, (H, ceil(W / 8)) uint8, eight tiles in a byte from its lowest
-            bit on: `np.unpackbits(np.load(file), axis=1, count=W, bitorder="little")`.
+        answers: a file for each of the task's answers, (H, ceil(W / 8)) uint8, with eight tiles in a byte, beginning
+            with its lowest bit: `np.unpackbits(np.load(file), axis=1, count=W, bitorder="little")`.
         drawn: the iteration in which an answer last changed.
-        still: the iteration in which anything last changed.
+        still: the iteration in which any signal last changed.
         computed: the number of blocks of 8 x 8 tiles that this call computed, over all iterations and processes.
     """
 
@@ -61,23 +62,24 @@ class SolvedLarge(NamedTuple):
 
 
 class Alone:
-    """A single process, with the methods of `Gloo`."""
+    """A group that consists of a single process, with the methods of `Gloo`."""
 
     rank, size = 0, 1
 
     def gather(self, numbers: Iterable[int]) -> NDArray[np.int64]:
-        """Return the (n,) int64 numbers of every process, (size, n): one row for each."""
+        """Return the (n,) int64 numbers of every process, (size, n), with one row for each process."""
         return np.array([list(numbers)], np.int64)
 
     def exchange(self, sent: Mapping[int, NDArray[Any]], received: Mapping[int, NDArray[Any]]) -> None:
-        """Send arrays to other processes by rank, and fill arrays with what they send; all arrays are contiguous."""
+        """Send arrays to other processes by rank, and fill arrays with the data that they send; all arrays are
+        contiguous."""
 
     def end(self) -> None:
         """Leave the group of processes."""
 
 
 class Gloo(Alone):
-    """The processes that `torchrun` started, on one machine or several."""
+    """The group of processes that `torchrun` started, on one machine or several."""
 
     def __init__(self) -> None:
         import torch.distributed
@@ -115,15 +117,16 @@ def solve_large(
     steps: Annotated[int | None, Between(1)] = None,
     save_every: Annotated[float, Above(0)] = 600.0,
 ) -> SolvedLarge:
-    """Run a certified network on one huge maze until nothing changes, computing in bits, and only near changed tiles.
+    """Run a certified network on one huge maze until nothing changes, computed in bits and only near changed tiles.
 
-    The certificate, which is made again first, proves that after each iteration the network holds what its automaton
-    holds. So the automaton's rules are computed in its place, on words of 64 bits, each a signal of a block of 8 x 8
-    tiles. A block is computed when it reads a tile that has just changed.
+    The certificate is computed again first. It proves that the network's state equals the automaton's state after each
+    iteration. Therefore the command computes the rules of the automaton instead of the network, on 64-bit words, each
+    of which holds a signal of 8 x 8 tiles (a block). A block is computed only if it reads a tile that has just changed.
 
-    `torchrun --nproc-per-node 2 -m maze_nca_gym solve-large ...` shares the maze between processes, each with some of
-    its rows; with `--nnodes` also between machines, all of which see both files. The files are the same to the byte for
-    any number of processes. After a crash or Ctrl-C, the same command goes on, also with another number of processes.
+    `torchrun --nproc-per-node 2 -m maze_nca_gym solve-large ...` divides the rows of the maze among processes. With
+    `--nnodes`, the processes may run on several machines that all see both files. The output files are identical to the
+    byte for any number of processes. After a crash or Ctrl-C, the same command continues, also with another number of
+    processes.
 
     >>> found = solve_large("nca-shortest-path-hinted", maze="maze.npy", out="runs/large")
 
@@ -133,16 +136,16 @@ def solve_large(
         maze: array of the maze (.npy), (H, W) uint8 kinds of tile, which may be larger than the memory.
         out: folder that receives path.npy, or a file for each of the task's answers, and state.safetensors with all
             signals of the last iteration.
-        steps: number of iterations after which it ends if something still changes; by default it does not.
-        save_every: least number of seconds between two checkpoints.
+        steps: number of iterations after which the run ends even if something still changes; None for no limit.
+        save_every: smallest number of seconds between two checkpoints.
 
     Returns:
-        Where the answer is, and in which iterations it was complete.
+        The files of the answers, and the iterations in which the answers and the signals last changed.
 
     Raises:
-        ValueError: a bad option or file, a network without a certificate, an automaton whose signals are pooled, or a
-            folder with a state of other rules or another maze, or a damaged one.
-        KeyboardInterrupt: asked to stop, after saving.
+        ValueError: a bad option or file; a network without a certificate; an automaton with pooled signals; or a folder
+            with a damaged state, or a state of other rules or another maze.
+        KeyboardInterrupt: the run was asked to stop, for example by Ctrl-C; its state has been saved.
         OSError: a file could not be written, or another process works in the folder.
     """
     check_folder("--out", Path(out))
@@ -172,8 +175,11 @@ def solve_large(
 def run_in_bits(
     automaton: Automaton, tiles: Tiles, folder: Path, processes: Alone, steps: int | None, save_every: float
 ) -> SolvedLarge:
-    """Do the work of `solve_large` in one of its processes, and return the result; each has consecutive rows of blocks,
-    in the order of ranks. One process at a time works in the folder, besides those that share the work."""
+    """Run `solve_large` in one of its processes, and return the result.
+
+    The processes have consecutive rows of blocks, in the order of their ranks. Only one process at a time works in the
+    folder, apart from the processes of the same group.
+    """
     from .bits import SIDE, Strip, as_tiles
 
     rank, height, (n_rows, n_columns) = processes.rank, len(tiles), (-(-n // SIDE) for n in tiles.shape)
@@ -249,10 +255,11 @@ def _restore(
     processes: Alone,
     steps: int | None,
 ) -> None:
-    """Set a strip, whose first row of blocks is `first`, to the state in a file.
+    """Load the state in a file into a strip whose first row of blocks is `first`.
 
     Raises:
-        ValueError: the file is no such state, or damaged; it is of other rules, another maze, or too many iterations.
+        ValueError: the file contains no state, or a damaged one, or the state has other rules, another maze, or too
+            many iterations.
     """
     with validated_read(path, "is no state to go on from"):
         try:
@@ -281,12 +288,13 @@ def _restore(
 
 
 def _rules_of(automaton: Automaton) -> str:
-    """Return SHA-256 of an automaton's rules, and of those of its helpers if it slows another."""
+    """Return SHA-256 of an automaton's rules, and of the rules of its auxiliary signals if it slows another
+    automaton."""
     return digest([automaton.digest, {signal.name: printed(automaton.rules[signal]) for signal in automaton.signals}])
 
 
 def _begun(facts: Mapping[str, Any]) -> hashlib._Hash:
-    """Return SHA-256 of a state's description, to which its bytes are added."""
+    """Return SHA-256 of a state's description, to which the bytes of the state are added."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
 
 
@@ -300,10 +308,10 @@ def _checksum(path: Path, facts: Mapping[str, Any]) -> str:
 
 
 def _identify(task: Task, tiles: Tiles, processes: Alone, begin: int, end: int) -> list[int]:
-    """Return the size and a checksum of a maze, of which each process reads some rows.
+    """Return the size and a checksum of a maze; each process reads some of the rows.
 
     Raises:
-        ValueError: tiles that the task does not have, or another number of sources and targets than one.
+        ValueError: tiles that the task does not have, or not exactly one source and one target.
     """
     marks, counts = 0, np.zeros(256, np.int64)
     for row in range(begin, min(end, len(tiles))):
@@ -326,8 +334,8 @@ def _write(
     n_bytes: int,
     checksum: hashlib._Hash | None = None,
 ) -> None:
-    """Let the first process write a file: a header, and so many bytes of the rows of all, which are equally long. If
-    there is a checksum, the bytes are added to it, and it takes the place of `BLANK` in the header."""
+    """Write a file in the first process: a header, and the equally long rows of all processes. If a checksum is given,
+    it also covers the rows, and it replaces `BLANK` in the header."""
     if processes.rank:
         for row in rows:
             processes.exchange({0: np.ascontiguousarray(row)}, {})

@@ -1,14 +1,14 @@
-"""Learning an automaton by gradient descent: one sum for each signal, whose weights then become whole numbers.
+"""Learning an automaton by gradient descent: one sum for each signal, whose weights are then rounded to whole numbers.
 
-A signal s, 0 or 1, is a pair of channels: low = relu(a), high = relu(b), and s = low - high. If a is b + 1 everywhere,
-the difference is exactly 1 where a is at least 1, and exactly 0 where a is at most 0. So what is left to learn is one
-sum for each signal, which tells the two cases apart. It reads other signals as differences, which are zeros and ones.
-Gradient descent lowers the squares of the amounts by which sums fall short. No hand-written weight and no solution of a
-maze is used.
+A signal s, 0 or 1, is a pair of channels: low = relu(a), high = relu(b), and s = low - high. If a = b + 1 everywhere,
+the difference is exactly 1 where a is at least 1, and exactly 0 where a is at most 0. So one sum for each signal
+remains to be learned, and it must separate the two cases. The sum reads other signals as differences, which are zeros
+and ones. Gradient descent lowers the squared amounts by which sums miss their targets. Neither hand-written weights nor
+solutions of mazes are used.
 
-The learned sums are multiplied by 1, 2, 4 and so on, until they still tell the cases apart when their weights are
-rounded to whole numbers. Then float32 makes no errors, and the certificate is exact. Where it fails, the patches on
-which it does become examples too, and learning goes on.
+The learned sums are multiplied by 1, 2, 4 and so on, until they still separate the cases when their weights are rounded
+to whole numbers. Float32 then makes no errors, and the certificate is exact. If the certificate fails, its
+counterexamples become further examples, and learning continues.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from .linear import Leaf, Sum
 from .patches import Codes, distinct, kinds_of, labels, levels_to_watch, patches_seen, recombine, signals_of
 
 SCALES = tuple(2**power for power in range(9))
-"""Numbers by which sums are multiplied before their weights are rounded."""
+"""Factors by which sums are multiplied before their weights are rounded."""
 LOG_EVERY = 100
 """Number of updates between two lines of metrics."""
 Log = Callable[[Mapping[str, float]], None]
 
 
 Examples: TypeAlias = tuple[Tensor, Tensor]
-"""Patches as float32: (P, F) inputs of sums, which are the kinds and signals (without answers) at all taps, and a 1 for
-the bias; and (P, S) the centre's next signals."""
+"""Patches as float32: (P, F) inputs of the sums, which are the kinds and signals (without answers) at all taps and a 1
+for the bias, and (P, S) next signals of the centre."""
 
 
 def examples_of(automaton: Automaton, patches: Codes) -> Examples:
-    """Return (P, taps) patches as training examples: what the rules read of each, and the signals that follow."""
+    """Return (P, taps) patches as training examples: the inputs of the rules for each patch, and the next signals."""
     kinds, signals = kinds_of(automaton, patches), signals_of(automaton, patches)[..., len(automaton.answers) :]
     seen = np.concatenate([kinds, signals], axis=-1).swapaxes(1, 2).reshape(len(patches), -1)
     read = torch.from_numpy(np.pad(seen, [(0, 0), (0, 1)], constant_values=True)).float()
@@ -62,13 +62,13 @@ def leaves_of(automaton: Automaton) -> tuple[Leaf, ...]:
 
 
 def learn(config: HintConfig, log: Log, automaton: Automaton) -> tuple[NCA, Certificate]:
-    """Return a network that learned to do in each iteration what an automaton does, and its certificate.
+    """Return a network that learned an automaton's iteration, and its certificate.
 
     Args:
         config: the options of the run.
-        log: receives `update`, `loss` (of the last batch) and `learning_rate` at regular intervals, and `update`,
-            `round` and the fields of the certificate after each round.
-        automaton: one that `linear.separated` returned.
+        log: receives `update`, `loss` (of the last batch) and `learning_rate` at regular intervals; and after each
+            round `update`, `round` and the fields of the certificate.
+        automaton: an automaton that `linear.separated` returned.
     """
     rng, generator = rng_for(config.seed, "levels"), torch_rng_for(config.seed, "updates")
     seen = patches_seen(automaton, levels_to_watch(rng, automaton, config))
@@ -102,7 +102,7 @@ def _fit(
     n_done: int,
     log: Log,
 ) -> Tensor:
-    """Return (S, F) sums that started from some, and learned from examples, equally many of each pool."""
+    """Return (S, F) sums that were trained from given sums on examples, with equally many examples from each pool."""
     rows = rows.clone().requires_grad_()
     is_pair = torch.tensor([signal in automaton.paired for signal in automaton.signals])
     optimiser, n = torch.optim.Adam([rows], betas=(0.9, 0.99)), config.batch_size // len(pools)
@@ -126,7 +126,8 @@ def _fit(
 
 
 def _whole(automaton: Automaton, rows: Tensor, pools: Sequence[Examples]) -> dict[IntEnum, Sum]:
-    """Return the sum of each signal from (S, F) rows, with whole weights and biases if some tell all examples apart."""
+    """Return the sum of each signal from (S, F) rows, with whole weights and biases if such weights separate all
+    examples."""
     leaves = leaves_of(automaton)
     read = torch.cat([pool[0] for pool in pools])[:, :-1].double().numpy()
     labelled = torch.cat([pool[1] for pool in pools]).bool().numpy()

@@ -1,9 +1,10 @@
-"""Exact weights by linear programming: for each signal, a sum that is large where its rule switches it on, and small
-elsewhere.
+"""Weighted sums from linear programming: for each signal, a sum that is 1 or more where its rule is true, and else 0 or
+less.
 
-One iteration of a network is a sum and a ReLU, so it can follow a rule only if some weighted sum of what the rule reads
-tells its two results apart. `separated` gives every automaton this form: it splits any other signal into several, whose
-alternating sum is the signal. The Game of Life's LIVE, for example, becomes "three or more" without "four or more".
+One iteration of a network is a sum and a ReLU. It can therefore follow a rule only if a weighted sum of the rule's
+inputs separates its two results. `separated` gives every automaton this form: it splits each other signal into several
+signals, whose alternating sum is the signal. For example, LIVE of the Game of Life becomes "three or more" and "four or
+more", and a tile lives if the first is true without the second.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ from .patches import is_seen, mask_of, reading
 from .states import find_worlds
 
 MOST_DENOMINATOR = 60
-"""Largest number by which the weights of a sum are multiplied to make them whole."""
+"""Largest factor by which the weights of a sum are multiplied to make them whole numbers."""
 FIRST, OTHER = 1e3, 1e-3
-"""Costs, relative to the cost of weights, of cases that a sum should leave out, and of cases that it may include."""
+"""Costs, relative to the cost of weights, of cases that a sum should exclude, and of cases that it may include."""
 N_TRIED = 8
-"""Number of cases that are tried in turn, one of which is to be left out."""
+"""Number of cases that are tried in turn as the case to exclude."""
 MOST_SPLIT = 1 << 14
 """Largest number of cases of a rule whose signal is split."""
 N_PICKED = 1 << 12
-"""Number of cases that are picked, and added, where there are more than `MOST_SPLIT`."""
+"""Number of cases that are selected first, and then added, if there are more than `MOST_SPLIT`."""
 ROUNDED = 1 << 20
-"""Denominator of the weights by which a part of a signal is decided."""
+"""Denominator of the weights that decide a part of a split signal."""
 MOST_PARTS = 12
-"""Largest number of signals into which one is split."""
+"""Largest number of signals into which one signal is split."""
 
 Leaf = tuple[IntEnum | TileKind, str]
 """A signal or kind of tile, and the tap at which it is read."""
@@ -53,7 +54,7 @@ class Sum(NamedTuple):
 
     Attributes:
         leaves: the kinds of tile and signals, each at a tap.
-        weights: (F,) float64, the weight of each.
+        weights: (F,) float64, the weight of each leaf.
         bias: the constant term.
     """
 
@@ -66,8 +67,8 @@ class Cases(NamedTuple):
     """All cases that a rule can distinguish.
 
     Attributes:
-        leaves: the kinds of tile and signals that it may read, each at a tap.
-        read: (P, F) float64 zeros and ones, the values of the leaves on each patch.
+        leaves: the kinds of tile and signals that the rule may read, each at a tap.
+        read: (P, F) float64 zeros and ones, the values of the leaves in each case.
         on: (P,) bool, the rule's result.
     """
 
@@ -77,10 +78,10 @@ class Cases(NamedTuple):
 
 
 def cases_of(automaton: Automaton, rule: Term) -> Cases:
-    """Return all cases that a rule can meet at any iteration on any map.
+    """Return all cases that can occur for a rule, at any iteration on any map.
 
     Raises:
-        ValueError: the rule tells too many patches apart.
+        ValueError: the rule distinguishes too many patches.
     """
     kinds = {tap: rule.kinds(tap) for tap in automaton.taps}
     reads = {tap: mask_of(rule.signals(tap)) for tap in automaton.taps}
@@ -108,14 +109,14 @@ def cases_of(automaton: Automaton, rule: Term) -> Cases:
 
 
 def separate(cases: Cases, most: float = np.inf, excess: NDArray[np.float64] | None = None) -> Sum | None:
-    """Return a sum with small weights that is at least 1 where a rule is on, and at most 0 elsewhere; None if there is
-    none.
+    """Return a sum with small weights that is at least 1 where a rule is true, and at most 0 elsewhere; None if none
+    exists.
 
     Args:
         cases: the rule's cases.
-        most: upper bound of the sum where the rule is on.
-        excess: (P,) the cost of each unit above 0 where the rule is off; a cost of 0, the default everywhere, forbids
-            any.
+        most: upper bound of the sum where the rule is true.
+        excess: (P,) the cost of each unit above 0 where the rule is false. With cost 0, the default everywhere, the sum
+            may not exceed 0.
     """
     if len(cases.on) > MOST_SPLIT:
         return _separate_many(cases, most)
@@ -146,9 +147,10 @@ def separate(cases: Cases, most: float = np.inf, excess: NDArray[np.float64] | N
 
 
 def _separate_many(cases: Cases, most: float) -> Sum | None:
-    """Return what `separate` does, from few cases, to which those are added that their sum gets wrong.
+    """Return the result of `separate`, computed from few cases, to which the misclassified cases are added step by
+    step.
 
-    A rule that is no threshold is usually none on few of its cases, so this takes a second instead of minutes.
+    If no sum separates all cases, usually none separates a few of them, so this takes a second instead of minutes.
     """
     picked = np.random.default_rng(0).choice(len(cases.on), N_PICKED, replace=False)
     while True:
@@ -164,7 +166,7 @@ def _separate_many(cases: Cases, most: float) -> Sum | None:
 
 
 def misfits(automaton: Automaton) -> dict[IntEnum, ValueError]:
-    """Return the signals that no network can follow, even if they are split, each with the error to raise."""
+    """Return the signals that no network can follow even if they are split, each with the error to raise."""
     found = dict[IntEnum, ValueError]()
     for signal in automaton.signals:
         single = signal not in automaton.paired
@@ -186,8 +188,10 @@ def _split(automaton: Automaton) -> dict[IntEnum, tuple[Sum, ...]]:
 
 
 def parts_of(automaton: Automaton) -> dict[IntEnum, tuple[str, ...]]:
-    """Return the names of the signals that make up each signal in the automaton that `separated` returns: S_1, S_2, ...
-    if it is split, or with more underscores if there are signals of these names; otherwise its own name.
+    """Return for each signal the names of the signals that replace it in the automaton that `separated` returns.
+
+    A split signal S is replaced by S_1, S_2 and so on, or by names with more underscores if there are signals of these
+    names. Any other signal keeps its name.
 
     Raises:
         ValueError: see `separated`.
@@ -208,13 +212,14 @@ def parts_of(automaton: Automaton) -> dict[IntEnum, tuple[str, ...]]:
 
 @cache
 def separated(automaton: Automaton) -> Automaton:
-    """Return an automaton that does the same, in which every signal that no single sum decides is split into several.
+    """Return an equivalent automaton, in which every signal that no single sum decides is split into several signals.
 
-    A signal S becomes S_1, S_2, ..., each of which is on only where the one before it is. S is on where an odd number
-    of them is. If there is nothing to split, it is the automaton itself. The path and pooled signals stay as they are.
+    A signal S becomes S_1, S_2 and so on, each of which is on only where the previous one is on. S is on where an odd
+    number of them is on. If no signal needs to be split, the automaton itself is returned. The path and pooled signals
+    are never split.
 
     Raises:
-        ValueError: a signal would have to be split into more than `MOST_PARTS`, or its rule has too many cases.
+        ValueError: a signal would have to be split into more than `MOST_PARTS` signals, or its rule has too many cases.
     """
     split = _split(automaton)
     if not split:
@@ -260,21 +265,21 @@ def _fraction(number: float) -> Fraction:
 
 @cache
 def sum_of(automaton: Automaton, signal: IntEnum, exactly: bool = False) -> Sum | None:
-    """Return a sum that is at least 1 where a signal's rule is on, and at most 0 elsewhere; None if there is none.
+    """Return a sum that is at least 1 where a signal's rule is true, and at most 0 elsewhere; None if none exists.
 
     Args:
         automaton: the automaton.
         signal: one of its signals.
-        exactly: whether the sum must be exactly 1 where the rule is on, as a signal with a single channel needs it.
+        exactly: whether the sum must be exactly 1 where the rule is true, as signals with a single channel require.
 
     Raises:
-        ValueError: the rule tells too many patches apart.
+        ValueError: the rule distinguishes too many patches.
     """
     return separate(cases_of(automaton, automaton.terms[signal]), 1.0 if exactly else np.inf)
 
 
 def no_sum(automaton: Automaton, signal: IntEnum) -> ValueError:
-    """Return the error which says that no network can follow a signal's rule."""
+    """Return the error that no network can follow a signal's rule."""
     return ValueError(
         f"the rule of {signal.name} in {automaton.name} is no weighted sum of what it reads; give the result a "
         f"signal of its own, which {signal.name} copies"
@@ -283,10 +288,10 @@ def no_sum(automaton: Automaton, signal: IntEnum) -> ValueError:
 
 @cache
 def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
-    """Return sums for sets of cases, each within the one before it, whose alternating sum is a signal's rule.
+    """Return sums for sets of cases, each contained in the previous one, whose alternating sum is a signal's rule.
 
     Raises:
-        ValueError: there would be more than `MOST_PARTS` sums, or the rule has too many cases.
+        ValueError: more than `MOST_PARTS` sums are needed, or the rule has too many cases.
     """
     cases, sums = cases_of(automaton, automaton.terms[signal]), list[Sum]()
     if len(cases.on) > MOST_SPLIT:
@@ -327,6 +332,6 @@ def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
 
 
 def _odd(parts: Sequence[Term]) -> Term:
-    """Return the term that an odd number of parts is on, each of which is on only where the one before it is."""
+    """Return the term that an odd number of parts is on, where each part is on only if the previous one is on."""
     found = [one & ~other for one, other in zip(parts[::2], parts[1::2], strict=False)]
     return reduce(or_, [*found, parts[-1]] if len(parts) % 2 else found)

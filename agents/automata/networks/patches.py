@@ -1,6 +1,6 @@
-"""Patches: a tile with its neighbours, which is all that one iteration reads.
+"""Patches: a tile with its neighbours, which is the whole input of one iteration.
 
-Few different patches occur, so each is kept once. The rare ones matter most, and a sample in proportion to frequency
+Few distinct patches occur, so each is stored once. Rare patches matter most, and a sample in proportion to frequency
 would miss most of them.
 """
 
@@ -31,11 +31,11 @@ A patch is as many of these codes as the automaton has taps, in their order.
 KIND_BITS = 7
 _KIND = (1 << KIND_BITS) - 1
 MIXED = 0x9E3779B97F4A7C15
-"""The multiplier of a hash: 2**64 divided by the golden ratio, made odd."""
+"""The multiplier of a hash: 2**64 divided by the golden ratio, rounded to an odd number."""
 WATCHED_EVERY = 32
-"""Number of iterations after which the patches found so far are merged."""
+"""Number of iterations after which the collected patches are merged."""
 N_CHANGES = 2
-"""Number of times that the maze changes while patches of an automaton that heals are collected."""
+"""Number of times that the maze changes while the patches of an automaton that heals are collected."""
 
 
 def tile_codes(automaton: Automaton, tiles: Tiles, signals: Signals) -> Codes:
@@ -69,27 +69,28 @@ def signals_of(automaton: Automaton, tiles: Codes) -> NDArray[np.bool_]:
 
 
 def is_seen(seen: IntEnum | TileKind, tiles: Codes) -> NDArray[np.bool_]:
-    """Return where a signal is on, or where tiles are of a kind, (...) bool, from the (...) int64 codes of tiles."""
+    """Return where a signal is on, or where tiles are of a kind, (...) bool, from the (...) int64 codes of the
+    tiles."""
     return tiles & _KIND == seen + 1 if isinstance(seen, TileKind) else tiles & mask_of([seen]) != 0
 
 
 def reading(automaton: Automaton, patches: Codes) -> Read:
-    """Return what reads (P, taps) int64 patches: (signal or kind, tap) -> where it is on, (P,) bool."""
+    """Return the view of (P, taps) int64 patches for rules: (signal or kind, tap) -> (P,) bool, where it is on."""
     tiles = dict(zip(automaton.taps, patches.T, strict=True))
     return lambda seen, tap: is_seen(seen, tiles[tap])
 
 
 def labels(automaton: Automaton, patches: Codes) -> NDArray[np.bool_]:
-    """Return the signals that the rules give the centres of (P, taps) int64 patches next, (P, S) bool."""
+    """Return the next signals of the centres of (P, taps) int64 patches by the rules, (P, S) bool."""
     return np.stack(automaton.tape.read_by(reading(automaton, patches)), axis=1)
 
 
 def distinct(automaton: Automaton, patches: Sequence[Codes]) -> Codes:
-    """Return each of some (..., taps) patches once, (P, taps) int64, in an order that depends only on the set of
-    patches.
+    """Return the distinct patches among (..., taps) patches, (P, taps) int64, in an order that depends only on their
+    set.
 
-    Patches are compared as 64-bit numbers. Those with more bits are hashed. Among a million patches, two have the same
-    hash with a probability of at most 1e-7, and one of the two is lost then.
+    Patches are compared as 64-bit numbers. Patches with more bits are hashed. Among a million patches, the probability
+    of two equal hashes is at most 1e-7; then one of the two patches is lost.
     """
     # without the bits that no kind needs, patches of few signals are compared without a hash
     kind_bits, n_taps = max(3, len(automaton.kinds).bit_length()), len(automaton.taps)
@@ -103,7 +104,7 @@ def distinct(automaton: Automaton, patches: Sequence[Codes]) -> Codes:
 
 
 def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
-    """Return all patches that occur while an automaton runs on batches of (N, H, W) levels, each once, (P, taps) int64.
+    """Return the distinct patches that occur while an automaton runs on batches of (N, H, W) levels, (P, taps) int64.
 
     If the automaton heals, the maze then changes `N_CHANGES` times, each time to the previous level in the batch, and
     the state stays.
@@ -151,17 +152,16 @@ def few_to_watch(rng: np.random.Generator, automaton: Automaton, config: HintCon
 
 
 def recombine(rng: np.random.Generator, automaton: Automaton, patches: Codes, n: int) -> Codes:
-    """Return new patches, (P, taps) int64, combined from the tiles of (..., taps) patches, each once, with P at most
-    `n`.
+    """Return at most `n` distinct new patches, (P, taps) int64, that combine the tiles of (..., taps) patches.
 
-    All tiles of a new patch were seen in the same world. If the automaton has several groups of signals, their states
-    are recombined too, for each kind of tile. About half of the tiles have no signal on. Some of these patches never
-    occur, but the rules say what follows from them, so they are examples all the same.
+    All tiles of a new patch were observed in the same world (set of states that occur together). If the automaton has
+    several groups of signals, their states are recombined too, for each kind of tile. About half of the tiles have no
+    signal on. Some of these patches never occur, but the rules give their results, so they are valid examples.
     """
     held = mask_of(set(automaton.signals) - set(automaton.everywhere))
 
     def draw(tiles: Codes, n: int, inside: bool) -> Codes:
-        """Draw (n,) tiles of (S,) ones that were seen in one world; 0 among them is beyond the edge."""
+        """Draw (n,) tiles from (S,) tiles that were observed in one world; 0 among them is beyond the edge."""
         # a uniform draw would have signals on at nearly all tiles, but single signals decide most rules
         wet = tiles & held != 0
         dry, some = tiles[~wet & ((tiles > 0) | (not inside))], tiles[wet] if wet.any() else tiles[tiles > 0]

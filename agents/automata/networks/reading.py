@@ -1,4 +1,4 @@
-"""The automaton that a network is, read off its weights."""
+"""Reading an automaton off the weights of a network."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from ..automaton import NEIGHBOURHOODS, Automaton
 def automaton_of(
     network: str | Policy, *, name: str = "from-network", bound: StepBound | None = None, theorem: Ghosts | None = None
 ) -> Automaton:
-    """Return the automaton that a network with integer weights is, so that `prove` can be applied to a learned network.
+    """Return the automaton that is equivalent to a network with integer weights, so that `prove` can be applied to it.
 
     If all weights are integers and states are clipped to [0, 1], every state is 0 or 1, and float32 makes no rounding
-    errors. So each channel is a signal, C_0, C_1, and so on, which is on where its sum was 1 or more. PATH, or each of
-    the answers, is a copy of its channel one iteration later, as no rule may read an answer.
+    errors. Each channel therefore becomes a signal, C_0, C_1, and so on, which is on where its sum was 1 or more. PATH,
+    or each of the answers, is a copy of its channel one iteration later, because no rule may read an answer.
 
     Args:
         network: an `NCA(..., state_limit=1.0, n_iterations=None)` with a kernel of side 3, or any policy with such a
             program; or its name for `load`.
         name: the name of the automaton.
-        bound: the iterations within which it solves every maze, for `prove` to prove or refute.
-        theorem: its theorem, or ghosts from which `prove` guesses one, see `Automaton`.
+        bound: the iterations within which it solves every maze, which `prove` proves or refutes.
+        theorem: its theorem, or ghosts from which `prove` guesses a theorem, see `Automaton`.
 
     Raises:
-        ValueError: the network cannot be read as an automaton; the message says why.
+        ValueError: the network cannot be read as an automaton; the message gives the reason.
     """
     network = load(network) if isinstance(network, str) else network
     program = program_of(network)

@@ -1,12 +1,12 @@
-"""Worlds: what the tiles of a map can hold at one time, found from an automaton's rules.
+"""The states that the tiles of a map can have at one time (a world), computed from an automaton's rules.
 
-The search starts from tiles with every signal off. It applies the rules to all patches of tiles that can hold what
-was found so far, adds the results, and repeats that until nothing is new. One world differs from another in the signals
-that are the same at every tile of a map. The search treats neighbours as independent, and so the groups of signals at
-one tile (`Automaton.parts`). So worlds may allow states that never occur, but they miss none.
+The search starts from tiles with all signals off. It applies the rules to all patches of tiles with the states found so
+far, adds the results, and repeats this until nothing is new. Two worlds differ in the signals that are the same at
+every tile of a map. The search treats neighbours as independent, and also the groups of signals at one tile
+(`Automaton.parts`). Therefore a world may contain states that never occur, but it misses none.
 
-Facts that no patch shows, such as that there is only one path, are stated by the automaton's `invariant`. It is
-assumed to hold at every tile, and `Worlds.assumed` says whether that has excluded anything.
+The automaton's `invariant` states facts that no patch shows, for example that there is only one path. The search
+assumes it at every tile, and `Worlds.assumed` states whether the invariant excluded any states.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from ..automaton import Automaton
 from .patches import KIND_BITS, Codes, is_seen, mask_of
 
 MOST_CASES = 1 << 20
-"""Largest number of combinations of tiles' states that is tried for one group of signals."""
+"""Largest number of combinations of tile states that are tried for one group of signals."""
 
 
 class Component(NamedTuple):
-    """A group of signals of a tile, and its possible states, which do not depend on those of other groups.
+    """A group of signals of a tile and its possible states, which do not depend on the states of other groups.
 
     Attributes:
         signals: the signals.
@@ -43,7 +43,8 @@ class Component(NamedTuple):
 
 
 World: TypeAlias = Mapping[int, tuple[Component, ...]]
-"""What the tiles of a map can hold at one time: for each kind of tile, any combination of its components' states.
+"""The states that the tiles of a map can have at one time: for each kind of tile, any combination of its components'
+states.
 
 A map in this world has no tile of a kind that is missing here.
 """
@@ -106,12 +107,13 @@ def find_worlds(automaton: Automaton) -> Worlds:
 
 
 def following(automaton: Automaton, world: World) -> Iterator[tuple[int, World]]:
-    """Yield pairs of the worlds that can follow one: the code of the signals that are on everywhere, and the world."""
+    """Yield the worlds that can follow a world, each as a pair: the code of the signals that are on everywhere, and the
+    world."""
     return _Search(automaton).following(world)
 
 
 class _Search:
-    """The search for worlds, from one to those that can follow.
+    """The search for worlds, from each world to the worlds that can follow.
 
     Args:
         automaton: the automaton whose worlds are searched.
@@ -125,7 +127,7 @@ class _Search:
         self._counted = [signal for signal in automaton.everywhere if signal not in automaton.pooled]
 
     def world(self, everywhere: int, states: Mapping[int, Sequence[Codes]]) -> World:
-        """Return the world of given states, without those that the invariant excludes.
+        """Return the world with given states, without the states that the invariant excludes.
 
         Args:
             everywhere: the signals that are the same at every tile, as bits of a tile's code.
@@ -144,7 +146,7 @@ class _Search:
         return allowed
 
     def following(self, world: World) -> Iterator[tuple[int, World]]:
-        """Yield the worlds that can follow, each after the code of the signals that are on everywhere in it."""
+        """Yield the worlds that can follow, each after the code of the signals that are on everywhere in that world."""
         ways = [(0, world)]
         for signal in self._automaton.pooled:
             rule, bit, shorter, ways = self._rules[signal], mask_of([signal]), ways, []
@@ -166,11 +168,11 @@ class _Search:
             yield everywhere, self.world(everywhere, states)
 
     def told(self, world: World) -> int:
-        """Return the signals that are the same everywhere, without pooled ones, as they are after an iteration: bits of
-        a tile's code.
+        """Return the next values of the signals that are the same everywhere, without pooled signals: bits of a tile's
+        code.
 
         Raises:
-            ValueError: they are not the same at every tile; the message names them.
+            ValueError: the values can differ between tiles; the message names the signals.
         """
         found = set().union(*self._after(world, self._counted).values())
         if len(found) > 1:
@@ -179,7 +181,7 @@ class _Search:
         return found.pop()
 
     def _after(self, world: World, signals: Sequence[IntEnum]) -> dict[int, set[int]]:
-        """Return for each kind of tile the states, as codes, that some of its signals can have an iteration later."""
+        """Return for each kind of tile the states, as codes, that some of its signals can have one iteration later."""
         rules = {signal: self._rules[signal] for signal in signals}
         parts = list(dict.fromkeys(part for rule in rules.values() for part in rule.local_parts))
         # many states of a neighbour have the same effect: all parts of the rules that read only this neighbour have the
@@ -187,7 +189,7 @@ class _Search:
         taps = {tap: [part for part in parts if part.taps == {tap}] for tap in self._automaton.taps}
 
         def cases(tap: str, kinds: Iterable[int]) -> NDArray[np.bool_]:
-            """Return the values that the parts of a tap can have together, (P, parts), at a tile of some kinds."""
+            """Return the values that the bits read at a tap can have together, (P, parts), at a tile of some kinds."""
             read = mask_of(set().union(*(part.signals(tap) for part in taps[tap])))
             codes = [self._grid(kind, world[kind], read).ravel() for kind in kinds]
             tiles = np.concatenate(codes if tap == "C" else [[0], *codes])
@@ -218,7 +220,7 @@ class _Search:
         return set(np.unique(after).tolist())
 
     def _where(self, truth: Term, world: World) -> World:
-        """Return a world without the states with which an expression is false, whatever the other groups hold."""
+        """Return a world without the states for which an expression is false, no matter what the other groups hold."""
         read = mask_of(truth.signals("C"))
         kept: dict[int, tuple[Component, ...]] = {}
         for kind, components in world.items():
@@ -231,13 +233,14 @@ class _Search:
         return kept
 
     def _grid(self, kind: int, components: Sequence[Component], read: int) -> Codes:
-        """Return the codes of all tiles of a kind, restricted to the bits that are read, with an axis per component."""
+        """Return the codes of all tiles of a kind, restricted to the bits that are read, with one axis for each
+        component."""
         parts = [np.unique(component.states & read) for component in components]
         self._checked([len(part) for part in parts], kind, [s for component in components for s in component.signals])
         return reduce(np.bitwise_or.outer, parts, np.array(kind + 1))
 
     def _checked(self, numbers: Sequence[int], kind: int, signals: Sequence[IntEnum]) -> Sequence[int]:
-        """Return the numbers of alternatives whose combinations are to be tried, if these are not too many.
+        """Return the number of alternatives at each position, if not too many combinations of them must be tried.
 
         Raises:
             ValueError: there are more than `MOST_CASES` combinations.
