@@ -1,1 +1,1 @@
-"""What the runs of an automaton on small mazes suggest: a theorem about its signals, and mazes that it gets wrong."""
+"""Runs of an automaton on small mazes, which suggest a theorem about its signals and find mazes with wrong answers."""

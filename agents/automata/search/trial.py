@@ -1,5 +1,4 @@
-"""Trials of automata on small mazes: whether one shows an answer of its task within the bound that its author
-states."""
+"""Trials of automata on small mazes: whether an automaton outputs an answer of its task within its author's bound."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ MOST_ITERATIONS = 600
 MOST_MAZES = 2_500
 """Largest number of mazes of one size."""
 LATER = 8
-"""Number of iterations after the bound for which the answer has to stay."""
+"""Number of iterations after the bound for which the answer must not change."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,8 @@ class Trial:
 
     Attributes:
         task: the task.
-        n_mazes: the number of mazes, up to the first wrong one.
-        wrong: the first (H, W) maze on which it does not show an answer within its bound; None if there was none.
+        n_mazes: the number of mazes, up to and including the first wrong one.
+        wrong: the first (H, W) maze without a correct answer within the bound; None if there is no such maze.
         shown: (H, W) or (K, H, W) bool, the automaton's answer on that maze.
     """
 
@@ -58,8 +57,8 @@ class Trial:
 
 
 def tried(automaton: Automaton) -> list[Trial]:
-    """Return the results of running an automaton on small and some larger solvable mazes, one for each task for which
-    it states a bound."""
+    """Return the results of running an automaton on small and some larger solvable mazes, one result for each task for
+    which the automaton has a bound."""
     bounds = automaton.bound, *automaton.also.values()
     pairs = zip(automaton.problems, bounds, strict=True)
     return [_tried(automaton, task, bound) for task, bound in pairs if bound is not None]
@@ -94,11 +93,11 @@ def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
 
 
 def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64], most: int) -> tuple[int, Signals, Signals]:
-    """Run an automaton on (N, H, W) mazes, on 64 of them at once where its rules are bitwise.
+    """Run an automaton on (N, H, W) mazes, on 64 of them at once if its rules are bitwise.
 
     Returns:
-        The number of iterations, more than `most` if that was not enough; and what it shows after (N,) iterations, and
-        some time later, each (N, K, H, W) bool.
+        The number of iterations, which is more than `most` if the run did not finish; and the answers after (N,)
+            iterations, and some time later, each (N, K, H, W) bool.
     """
     answers, bitwise, times = [int(signal) for signal in automaton.answers], automaton.tape.bitwise, set(due.tolist())
     kinds = {kind: packed(tiles == kind) if bitwise else tiles == kind for kind in automaton.kinds}

@@ -1,1 +1,1 @@
-"""The automata that ship. The registry lists them."""
+"""The automata that are included in the package. The registry lists them."""

@@ -1,23 +1,25 @@
-"""An automaton of the canonical shortest path that is correct from any of its states, with 33 booleans per tile.
+"""A self-stabilising automaton of the canonical shortest path: it is correct from any state, with 33 booleans per tile.
 
-It computes the path as `shortest_path` does, checks what the flood left as `healing` does, and resets everything by a
-pooled alarm. Local checks alone cannot find every wrong state: arrows that form a loop look correct at each tile of it.
-So the flood also carries an endless sequence of bits, which no loop can repeat.
+It computes the path like `shortest_path`, checks the remains of the flood like `healing`, and resets everything by a
+pooled alarm. Local checks alone cannot find every wrong state, because arrows that form a loop look correct at each
+tile of the loop. Therefore the flood also carries an endless sequence of bits, which no loop can repeat.
 
-- **Flood and arrows.** FLOOD and ENTER are those of `canonical_path`. A flooded neighbour is NEAR a tile unless the
-  tile is NEAR it. So of two flooded neighbours exactly one is NEAR the other, or FEW_V or FEW_H finds that neither is.
-  ORPHAN: a flooded tile that is no target has nothing nearer.
-- **Sequence.** The target emits a sequence of bits, each determined by the m before it: the XOR of two of these,
-  inverted after m - 1 zeros. All 2**m words of m bits follow one another in a single cycle (de Bruijn). Each
-  flooded tile repeats what its nearer neighbours emitted one iteration ago, and remembers the last bits, BIT_1, BIT_2
-  and so on. It finds by the same rule which bit is due (ONE_A or ONE_B: a 1). HEARD: a nearer neighbour emitted a 1.
-  UNHEARD: a 1 was due, and some nearer neighbour emitted none. OVERHEARD: one did, and none was due. The first bit is a
-  1, and comes with the flood.
-- **Reset.** Each of these raises the ALARM at a tile, and that a RESET at all tiles, which wipes everything.
+- **Flood and arrows.** FLOOD and ENTER are defined as in `canonical_path`. A flooded neighbour is NEAR a tile unless
+  the tile is NEAR the neighbour. So exactly one of two flooded neighbours is NEAR the other, or the check FEW_V or
+  FEW_H finds that neither is. The check ORPHAN finds a flooded tile that is not the target and has no NEAR neighbour.
+- **Sequence.** The target emits a sequence of bits, each determined by the m bits before it: the XOR of two of these,
+  inverted after m - 1 zeros. All 2**m words of m bits follow one another in a single cycle (de Bruijn). Each flooded
+  tile repeats the bit that its nearer neighbours emitted one iteration ago, and stores the last bits in BIT_1, BIT_2
+  and so on. The same rule tells the tile which bit is due (ONE_A or ONE_B: a 1). HEARD: a nearer neighbour emitted a 1.
+  UNHEARD: a 1 was due, and some nearer neighbour emitted none. OVERHEARD: a neighbour emitted a 1, and none was due.
+  The first bit is a 1, and arrives with the flood.
+- **Reset.** A failed check raises the ALARM at its tile. The ALARM raises a RESET at all tiles, which switches all
+  signals off.
 
-On every maze of A < 2**m free tiles, from any state, PATH is the canonical path, or nothing if there is no way, from
-A + m + 2 L + 9 iterations on. z3 proves what every signal is after t iterations from a fresh start, and lemmas about
-any state (`AnyState.claims`). That loops cannot last is an argument on paper (`docs/any-state.md`).
+The claim is about every maze of A < 2**m free tiles and every state. From A + m + 2 L + 9 iterations on (L is the
+number of moves of the path), PATH is the canonical path, or empty if no route exists. z3 proves the value of every
+signal after t iterations from a fresh start, and lemmas about any state (`AnyState.claims`). The argument that loops
+cannot last is on paper (`docs/any-state.md`).
 """
 
 from __future__ import annotations
@@ -56,16 +58,16 @@ from .canonical import CanonicalPath
 from .healing import path_claims
 
 EARLIER = {3: 2, 4: 3, 5: 3, 6: 5, 7: 6, 9: 5, 10: 7, 11: 9}
-"""Which of the last bits is added to the m-th last, by m: of primitive trinomials, so all words but zeros follow one
-another."""
+"""For m bits, the index of the bit that is added to the m-th last bit. The indices belong to primitive trinomials, for
+which all words but zeros follow one another."""
 SAID = "said"
-"""The ghost of the bit that a tile emits after each number of iterations, 0 or 1."""
+"""The ghost of the bit, 0 or 1, that a tile emits after each number of iterations."""
 N_STEPS = 128
 """Number of iterations for which this ghost is computed on real mazes."""
 
 
 def following(word: list[Truth], earlier: int) -> tuple[Truth, Truth]:
-    """Return whether a 1 follows a word of m bits, the last one first, in the two parts ONE_A and ONE_B."""
+    """Return whether a 1 follows a word of m bits, the latest bit first, as the two parts ONE_A and ONE_B."""
     last, other, zeros = word[-1], word[earlier - 1], ~reduce(or_, word[:-1])
     return last & ~other & ~zeros, ~last & (other | zeros)
 
@@ -79,7 +81,7 @@ class AnyState:
 
     @cached_property
     def signals(self) -> Any:
-        """The signals of a tile; the module's docstring says what each means."""
+        """The signals of a tile, explained in the module's docstring."""
         each = [f"{name}_{tap}" for name in ("NEAR", "ENTER", "HEARD") for tap in DIRECTIONS]
         bits = [f"BIT_{j}" for j in range(1, self.n_bits)]
         checks = ["FEW_V", "FEW_H", "ORPHAN", "UNHEARD", "OVERHEARD"]
@@ -87,12 +89,12 @@ class AnyState:
         return IntEnum("AnyStateSignal", names, start=0)
 
     def of(self, name: str) -> dict[str, Any]:
-        """Return the signals of this name for all directions."""
+        """Return the signals that begin with a name, by direction, such as NEAR_U for NEAR."""
         return {tap: self.signals[f"{name}_{tap}"] for tap in DIRECTIONS}
 
     @property
     def bits(self) -> list[Any]:
-        """The signals that hold the last bits a tile has emitted, the latest first."""
+        """The signals that store the last bits that a tile has emitted, the latest first."""
         return [self.signals[f"BIT_{j}"] for j in range(1, self.n_bits)]
 
     @property
@@ -101,14 +103,14 @@ class AnyState:
         return tuple(self.signals)[-7:-2]
 
     def emits(self, see: TileView, tap: str = "C") -> Bits:
-        """Return whether a tile emits a 1, `Bits` of the view's shape: the target emits the next bit of the sequence,
-        any other tile the bit that it heard."""
+        """Return whether a tile emits a 1, `Bits` of the view's shape. The target emits the next bit of the sequence;
+        any other tile emits the bit that it heard."""
         due = any_on(see, (self.signals.ONE_A, self.signals.ONE_B), tap)
         return any_on(see, self.of("HEARD").values(), tap) | (see.tile(Tile.TARGET, tap) & due)
 
     @property
     def rules(self) -> dict[IntEnum, Rule]:
-        """The rules of all signals."""
+        """The rule of each signal."""
         s, near, heard = self.signals, self.of("NEAR"), self.of("HEARD")
         canonical = CanonicalPath(
             s,
@@ -209,7 +211,7 @@ class AnyState:
         return Theorem(axioms, ghosts, paths.answers, signals=holds, further=self.claims, shown=shown)
 
     def claims(self, steps: Steps) -> Iterator[Claim]:
-        """Yield lemmas about one or two iterations from any state, from which `docs/any-state.md` argues."""
+        """Yield lemmas about one or two iterations from any state. The argument in `docs/any-state.md` uses them."""
         s, near, heard, maze, never = self.signals, self.of("NEAR"), self.of("HEARD"), steps.picture, steps.t < 0
         places = [CENTRE, *(moved(CENTRE, tap) for tap in DIRECTIONS)]
         anything = steps.state("held")
@@ -295,7 +297,7 @@ def any_state_automaton(n_bits: int = 10, order: str = USUAL_ORDER) -> Automaton
     """Return the automaton for mazes of fewer than 2**n_bits free tiles.
 
     Raises:
-        ValueError: no sequence for that number of bits is listed here, or `order` is no order of directions.
+        ValueError: `EARLIER` has no sequence for that number of bits, or `order` is no order of directions.
     """
     if n_bits not in EARLIER:
         raise ValueError(f"n_bits must be one of {', '.join(map(str, EARLIER))}, got {n_bits!r}")

@@ -1,24 +1,27 @@
-"""An automaton of the canonical shortest path that is correct whichever tiles are updated, with 16 booleans per tile.
+"""An asynchronous automaton of the canonical shortest path: it is correct under any fair schedule, with 16 booleans per
+tile.
 
-Networks such as these are often run so that in each iteration every tile is updated with probability 1/2, or one tile
-after another. That of `shortest_path` is then wrong: NEAR says from where the flood came first, and it may come first
-by a longer way. The path would still follow any arrows that are rightly placed, since ENTER is only ever switched on,
-and by what no longer changes. So only the flood has to be kept in step:
+Neural cellular automata are often run without a common clock: in each iteration every tile is updated with probability
+1/2, or one tile is updated after another. The automaton of `shortest_path` is then wrong. Its NEAR marks the neighbour
+from which the flood came first, and the flood may come first by a longer way. Only the flood has to be kept in step,
+because the path follows any correct arrows: ENTER is only ever switched on, and it depends on signals that no longer
+change. Two parts keep the flood in step:
 
-- **Clock.** A free tile to which the flood has not come counts modulo 4. It is at 0, unless NOT_AT_0, or AT_1, AT_2 or
-  AT_3. It waits for each such neighbour that is behind, so neighbours never differ by more than one.
-- **Flood.** The clock of a tile stops when the flood comes: FLOOD_1 at the target, FLOOD_2 beside it, and so on. So it
-  stops at the distance plus one, modulo 4. A tile with n on its clock is flooded if it need not wait, and a neighbour
-  has stopped at n. A neighbour that has stopped at n + 1 is ahead, and does not count yet.
+- **Clock.** A free tile that the flood has not reached counts modulo 4. Its clock is at 0, unless NOT_AT_0 is on, or at
+  1, 2 or 3 if AT_1, AT_2 or AT_3 is on. It waits for each unflooded neighbour whose clock is behind, so the clocks of
+  neighbours never differ by more than one.
+- **Flood.** The clock of a tile stops when the flood arrives: FLOOD_1 at the target, FLOOD_2 at its neighbours, and so
+  on. It stops at the distance plus one, modulo 4. A tile with clock n is flooded if it need not wait and the clock of a
+  neighbour has stopped at n. A neighbour whose clock has stopped at n + 1 is ahead, and does not count yet.
 
-Nakamura (*Asynchronous cellular automata and their computational ability*, 1974) keeps any automaton in step, by a
-clock modulo 3 and the state before. Here nothing remembers the state before, as a stopped clock says when the flood
-came. A clock modulo 3 would do, too, but with 4 each rule is a single threshold.
+Nakamura (*Asynchronous cellular automata and their computational ability*, 1974) keeps any automaton in step with a
+clock modulo 3 and the previous state. Here no signal stores the previous state, because a stopped clock records when
+the flood came. A clock modulo 3 would be enough, but with 4 each rule is a single threshold.
 
-A round is over once every tile has been updated since the last was. Within 2 L + 2 rounds, L being the moves of the
-canonical path, PATH is this path, and it never is anything else. That is proven for every maze and any schedule
-(`_claims`). If all tiles are updated in each iteration, each is a round, and PATH is that of `shortest_path`. Where the
-target is out of reach, clocks go on for ever.
+A round ends once every tile has been updated since the previous round. Within 2 L + 2 rounds, where L is the number of
+moves of the canonical path, PATH is this path, and it never marks any other tile. The claims in `_claims` prove this
+for every maze and every schedule. If all tiles are updated in each iteration, each iteration is a round, and PATH
+equals the path of `shortest_path`. If the target is out of reach, the clocks never stop.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ from .gallery import free
 
 
 class AsynchronousSignal(IntEnum):
-    """Signals of a tile; the module's docstring says what each means."""
+    """The signals of a tile, explained in the module's docstring."""
 
     PATH, NOT_AT_0, AT_1, AT_2, AT_3 = range(5)
     FLOOD_0, FLOOD_1, FLOOD_2, FLOOD_3 = range(5, 9)
@@ -63,7 +66,7 @@ CANONICAL: CanonicalPath = CanonicalPath(
 
 
 def _at(n: int, see: TileView, tap: str = "C") -> Bits:
-    """Return whether the clock of a tile runs and is at n."""
+    """Return whether the clock of a tile is running and shows n."""
     return see(AT[n % 4], tap) if n % 4 else free(see, tap) & ~see(S.NOT_AT_0, tap)
 
 
@@ -72,7 +75,7 @@ def _near_at(n: int, see: TileView) -> Bits:
 
 
 def _ticks(n: int, see: TileView) -> Bits:
-    """Return whether the clock of a tile will run and show n after this update."""
+    """Return whether the clock of a tile will be running and show n after this update."""
     here = _at(n - 1, see) | (_at(n, see) & _near_at(n - 1, see))
     return here & ~_near_at(n - 2, see) & ~around(see, FLOOD[(n - 1) % 4]) & ~see.tile(Tile.TARGET)
 
@@ -84,13 +87,13 @@ def _stops(n: int, see: TileView) -> Bits:
 
 
 def _claims(steps: Steps) -> Iterator[Claim]:
-    """Yield the proof: what is true of every tile, whatever the schedule, stays true when any of them are updated.
+    """Yield the proof: facts about every tile stay true under any schedule, no matter which tiles are updated.
 
-    The time of a tile is what a clock would show that does not begin again. Its rounds are those in which it was
-    updated. While clocks run, no time is below the number of rounds: the tiles of least time wait for no other, so each
-    goes on when it is next updated. Each claim is about a tile that is updated, after a number of rounds that all tiles
-    around it have had. A tile that is not updated stays as it is, and what is true of it with more rounds is so with
-    fewer.
+    The time of a tile is the number that its clock would show if it did not count modulo 4. Its rounds are the rounds
+    in which it was updated. As long as clocks run, no time is below the number of rounds, because the tiles with the
+    smallest time wait for no other tile and go on at their next update. Each claim is about a tile that is updated
+    after a number of rounds that all tiles around it have completed. A tile that is not updated keeps its state, and a
+    fact that is true of it for a number of rounds is also true for fewer rounds.
     """
     maze, held, rounds = steps.picture, steps.state("held"), steps.picture.of_map("rounds")
     near, length = [moved(CENTRE, tap) for tap in DIRECTIONS], maze.of_map(LENGTH)
@@ -103,7 +106,7 @@ def _claims(steps: Steps) -> Iterator[Claim]:
         return is_free(maze, at) & ~(maze.true(REACHED, at) & (time == maze.number(DISTANCE, at) + 1))
 
     def correct(on: Mapping[IntEnum, Truth], at: Place, time: Number, rounds: Number) -> dict[str, Truth]:
-        """Return what is true of a tile, by signal."""
+        """Return the facts about a tile, by signal."""
         free, running, far = is_free(maze, at), runs(at, time), maze.number(DISTANCE, at)
         stopped, due = free & ~running, maze.true(ON_PATH, at) & (rounds >= 2 * length + 2)
         found = {"time": implies(running, (time >= rounds) & (~maze.true(REACHED, at) | (time <= far)))}
@@ -171,4 +174,5 @@ ASYNCHRONOUS = Automaton(
     ),
     settles=False,
 )
-"""Right under any fair schedule: a theorem about rounds, which are iterations if all tiles are updated in each."""
+"""The automaton that is correct under any fair schedule. Its theorem counts rounds, which are iterations if all tiles
+are updated in each."""

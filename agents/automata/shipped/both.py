@@ -1,16 +1,18 @@
-"""One automaton for both tasks: the shortest path where a maze has a source and a target, the diameter where not.
+"""One automaton for both tasks: the shortest path if a maze has a source and a target, the diameter if it has none.
 
 It is the automaton of the `diameter`, which treats a source and a target like walls, with two differences:
 
-- **The question.** MOVES, the pooled signal, is also on where a tile is a source or a target. In such a maze it is then
-  on everywhere and for ever. OVER waits until nothing moves, and LAUNCH for OVER, so no wave ever starts.
-- **The path** also begins at a source, and its flood at a target. MOVES begins after the first iteration, and BETTER
-  takes that for a wave that is longer than all before. So it wipes what there is of both, and they begin again.
+- **The task of a maze.** The pooled signal MOVES is also on where a tile is a source or a target. In such a maze it is
+  then on everywhere and for ever. OVER waits until nothing moves, and LAUNCH waits for OVER, so no wave ever starts.
+- **The path** also begins at a source, and its flood also begins at a target. MOVES comes on after the first iteration,
+  and BETTER mistakes this for a wave that is longer than all earlier ones. It wipes the path and the flood so far, and
+  they begin again.
 
-On a maze without ends all signals are those of `diameter`, at every iteration. On one with ends, FLOOD, NEAR, ENTER and
-PATH are those of `shortest_path` two iterations before, from the second iteration on. That it finds the shortest path
-within its bound is proven by machine, whatever the walker does, and so is that without ends its rules are those of the
-diameter's automaton. Not proven is that there is one walker, which its invariant says; the tests compare all three.
+On a maze without ends all signals equal the signals of `diameter`, at every iteration. On a maze with ends, FLOOD,
+NEAR, ENTER and PATH equal the signals of `shortest_path` two iterations before, from the second iteration on. A machine
+proof shows that the automaton finds the shortest path within its bound, no matter what the walker does, and that its
+rules are the rules of the diameter's automaton if there are no ends. Its invariant, that there is one walker, is not
+proven. The tests compare all three automata.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def _is_end(see: TileView, tap: str = "C") -> Bits:
 
 
 def _as_diameter(diameter: Automaton, steps: Steps) -> Iterator[Claim]:
-    """Yield that on a maze without ends the rules are those of the diameter's automaton."""
+    """Yield the claim that on a maze without ends the rules are the rules of the diameter's automaton."""
     maze, held = steps.picture, steps.state("held")
     ends = [maze.tile(kind, moved(CENTRE, tap)) for kind in (Tile.SOURCE, Tile.TARGET) for tap in ("C", *DIRECTIONS)]
     this, other = (steps.after(maze, held, rules)(CENTRE) for rules in (None, diameter.rules))
@@ -93,4 +95,4 @@ def _automaton(order: str) -> Automaton:
 
 
 BOTH = _automaton(USUAL_ORDER)
-"""The automaton of both tasks: one network does both, with the same weights (`policy.for_task`)."""
+"""The automaton of both tasks. One network with the same weights solves both (`policy.for_task`)."""

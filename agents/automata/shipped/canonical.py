@@ -1,16 +1,17 @@
-"""The rule of the canonical path: a flood, the neighbours from which it came, and a walk along them.
+"""The rules of the canonical path: a flood, the neighbours from which it came, and a walk along them.
 
-The automata of this package take their rules from here. Other forms of the rule are written by hand: with ages or
-phases in place of NEAR (`handcoded.canonical` and the machine code), or with the same signals as sums and ReLUs
-(`docs/exact-weights.md`). `tests/agents/test_canonical_path.py` compares all of them with this rule, iteration by
+The automata of this package take their rules from here. Other forms of the rules are written by hand: with ages or
+phases instead of NEAR (`handcoded.canonical` and the machine code), or with the same signals as sums and ReLUs
+(`docs/exact-weights.md`). `tests/agents/test_canonical_path.py` compares all of them with these rules, iteration by
 iteration.
 
-- **FLOOD** starts at the end of the path, and spreads over free tiles. With `passes`, a tile may pass it on some
-  iterations later, and counts as that many tiles.
-- **NEAR**: a neighbour that the flood reaches before the tile is nearer to the end by one. Distances of neighbours on a
-  grid differ by exactly one, so every neighbour is either nearer or farther.
+- **FLOOD** starts at the end of the path and spreads over free tiles. With `passes`, a tile may pass it on some
+  iterations later, and then counts as that many tiles.
+- **NEAR**: a neighbour that the flood reaches before the tile is nearer to the end by one move. Distances of neighbours
+  on a grid differ by exactly one, so every neighbour is either nearer or farther.
 - **ENTER**: the path begins at its start. From each of its tiles it enters the first nearer neighbour in the order of
-  directions, usually up, left, down, right. Until the flood has come to a tile, no neighbour is NEAR: the path waits.
+  directions, usually up, left, down, right. As long as the flood has not reached a tile, no neighbour is NEAR, and the
+  path waits.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ from maze_nca_gym.mazes.terms import Bits, Rule, TileView
 
 @dataclass(frozen=True)
 class CanonicalPath:
-    """The rules that flood a maze and draw its canonical path, on the signals of some automaton.
+    """The rules that flood a maze and mark its canonical path, on the signals of some automaton.
 
     Attributes:
         signals: the automaton's signals, with FLOOD, and NEAR_U, ENTER_U and so on for all directions. The NEAR of the
-            last direction may be missing: that neighbour is the nearer one where no other is.
+            last direction may be missing, because that neighbour is the nearer one if no other neighbour is.
         start: (view, tap) -> where the path begins.
-        end: (view, tap) -> where it ends, and the flood starts.
-        wiped_by: a signal that switches all of these off, except the start of the flood.
+        end: (view, tap) -> where the path ends and the flood starts.
+        wiped_by: a signal that switches all of these signals off, except the start of the flood.
         walls: the kinds of tile that the path cannot enter.
-        passes: (view, tap) -> where the flood spreads to the neighbours; None to spread as soon as it has come.
-        prefix: what the names of its signals begin with, so that an automaton can have several paths.
+        passes: (view, tap) -> where the flood spreads to the neighbours; None to spread immediately.
+        prefix: the prefix of the signals' names, so that an automaton can have several paths.
         order: the order of directions, see `maze_nca_gym.mazes.orders`.
-        floods: the names of the flood's signals without the prefix. Of several, one is on where the flood has come,
-            and the automaton has the rules of these.
+        floods: the names of the flood's signals without the prefix. If there are several, one of them is on where the
+            flood has come, and the automaton has its own rules for them.
     """
 
     signals: type[IntEnum]
@@ -58,7 +59,7 @@ class CanonicalPath:
 
     @property
     def near(self) -> tuple[IntEnum, ...]:
-        """The signals that say which neighbours are nearer to the end, in the order of directions."""
+        """The signals that mark the neighbours nearer to the end, in the order of directions."""
         names = (f"{self.prefix}NEAR_{towards}" for towards in self.order)
         return tuple(self.signals[name] for name in names if name in self.signals.__members__)
 
@@ -69,7 +70,7 @@ class CanonicalPath:
 
     @property
     def flood(self) -> IntEnum:
-        """The signal of the flood, or the first of several."""
+        """The signal of the flood, or the first of several such signals."""
         return self.signals[f"{self.prefix}{self.floods[0]}"]
 
     def flooded(self, see: TileView, tap: str = "C") -> Bits:
@@ -108,8 +109,8 @@ class CanonicalPath:
         """Return whether the path's invariant holds at a tile, `Bits` of the view's shape: there is one path, and
         distances fall along it.
 
-        The path enters from one side at most, after the flood, and never from a nearer tile. It never returns to its
-        start. No neighbour is nearer to the end than the end itself, except in the remains of another flood, just
+        The path enters a tile from at most one side, after the flood, and never from a nearer tile. It never returns to
+        its start. No neighbour is nearer to the end than the end itself, except in the remains of another flood, just
         before they are wiped.
         """
         entered = any_on(see, self.enter)

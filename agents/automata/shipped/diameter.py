@@ -1,34 +1,33 @@
 """An automaton of the canonical longest shortest path, with 38 booleans per tile, one of them pooled over the map.
 
-The free tiles launch waves one after another, row by row, as those of `nca-diameter-exact-weights` do. But nothing is
-counted. A wave A races a replay B of the longest wave so far, and the one that moves longer has gone further.
+The free tiles launch waves one after another, row by row, like `nca-diameter-exact-weights`, but without counting. A
+wave A races a replay B of the longest wave so far, and the wave that moves longer has gone further.
 
 - **Race.** A starts at TOKEN; B starts at END, the origin of the longest wave so far. A wave is NEW at a tile, then
-  MID, and then NEW at the neighbours; where it has been it is WET. So it moves a tile in two iterations: B at odd ones,
-  A at even ones, always B before A. MOVES, the pooled signal, is on where a wave moved in this iteration, and BEFORE
-  holds the value of an iteration earlier. When TICK is on, MOVES is about A and BEFORE about B, at the same distance
-  from their origins: BETTER if only A moves, GROW if only B does, OVER if neither.
-- **Ends.** Where A is NEW and B does not move, A outlasts it: FAR_NEXT, and FAR when BETTER is on. BETTER wipes the
-  path of the best wave so far and the flood that it follows. A FLOOD then spreads from FAR, and END moves (MARK) to
-  TOKEN.
-- **Path.** NEAR and ENTER lead from END against the flood, as `canonical_path` says, and PATH shows where.
-- **Skipping.** Let e be the eccentricity of A's origin and b the largest so far. No tile within b - e of the origin has
-  an eccentricity above b. TOKEN grows once for each distance at which only B moves, so it covers just those tiles.
-  Where it has been is SKIPped: most tiles never launch.
+  MID, and then NEW at the neighbours. It leaves WET behind. So it moves one tile in two iterations: B moves at odd
+  iterations and A at even ones, always B before A. MOVES, the pooled signal, is on if a wave moved in this iteration,
+  and BEFORE stores its value of the previous iteration. When TICK is on, MOVES is about A and BEFORE is about B, at the
+  same distance from their origins: BETTER if only A moves, GROW if only B moves, OVER if neither moves.
+- **Ends.** Where A is NEW and B does not move, A outlasts B: FAR_NEXT, and FAR when BETTER is on. BETTER wipes the path
+  of the best wave so far and the flood that it follows. A FLOOD then spreads from FAR, and END moves (MARK) to TOKEN.
+- **Path.** NEAR and ENTER lead from END against the flood, as in `canonical_path`, and PATH outputs the result.
+- **Skipping.** Let e be the eccentricity of A's origin and b the largest eccentricity so far. No tile within b - e of
+  the origin has an eccentricity above b. TOKEN grows once for each distance at which only B moves, so it covers exactly
+  these tiles. They become SKIP: most tiles never launch a wave.
 - **Order.** A single walker goes from the first tile to the last. SCOUT passes walls and skipped tiles, to the right.
-  After the last column it is TURN, goes BACK, and DROPs to the next row. On any other tile it has to WAIT. When the
-  race is OVER it LAUNCHes, which MOVES shows as if it were B's move. One iteration later TOKEN is there, CALLED is on
-  everywhere, and B starts; then A. The tile becomes one to skip, so the walker will LEAVE.
+  After the last column the walker is in TURN, goes BACK, and DROPs to the next row. On any other tile it has to WAIT.
+  When the race is OVER, it LAUNCHes a wave, and MOVES treats this like a move of B. One iteration later TOKEN is there,
+  CALLED is on everywhere, and B starts, followed by A. The tile becomes a tile to skip, so the walker will LEAVE.
 
-Only a wave that lasts longer than all before moves END, so of several tiles with the same eccentricity END is the
-first, as the canonical solution demands. A wave takes about 2 max(e, b) + 6 iterations. Before each wave, RESET wipes
-WET and TOKEN.
+Only a wave that lasts longer than all earlier waves moves END. So if several tiles have the same eccentricity, END is
+the first of them, as the canonical solution demands. A wave takes about 2 max(e, b) + 6 iterations. Before each wave,
+RESET wipes WET and TOKEN.
 
-What a tile can hold follows from the rules, and from what the invariant says of the one path and the one walker. TICK
-is on at odd iterations. At even ones MOVES is about B, or a LAUNCH, and at most one of BETTER, GROW and OVER is on. At
-odd ones MOVES is about A, and RESET or CALLED can be on, after OVER. The invariant is proven by machine, see
-`diameter_theorem`. That the path is correct is argued here, and tested on all 9,418 mazes of up to 3 x 4 or 4 x 3
-tiles.
+The states that a tile can have follow from the rules and from the invariant about the single path and the single
+walker. TICK is on at odd iterations. At even iterations MOVES is about B or a LAUNCH, and at most one of BETTER, GROW
+and OVER is on. At odd iterations MOVES is about A, and RESET or CALLED can be on, after OVER. A machine proof shows the
+invariant (`diameter_theorem`). That the path is correct is argued here, and tested on all 9,418 mazes of up to 3 x 4 or
+4 x 3 tiles.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ from .diameter_theorem import invariant_theorem
 
 
 class RaceSignal(IntEnum):
-    """Signals of a tile; the module's docstring says what each means."""
+    """The signals of a tile, explained in the module's docstring."""
 
     PATH, A_NEW, A_MID, A_WET, B_NEW, B_MID, B_WET, FAR_NEXT, FAR = range(9)
     FLOOD, NEAR_U, NEAR_L, NEAR_D, NEAR_R, ENTER_U, ENTER_L, ENTER_D, ENTER_R = range(9, 18)
@@ -66,7 +65,8 @@ CANONICAL = CanonicalPath(
     end=lambda see, tap: see(S.FAR, tap),
     wiped_by=S.BETTER,
 )
-"""FAR is switched on together with BETTER, which wipes the path and the flood of the previous best wave."""
+"""The rules of the path. FAR is switched on together with BETTER, which wipes the path and the flood of the previous
+best wave."""
 WAVE_A = (S.A_NEW, S.A_MID, S.A_WET, S.FAR_NEXT, S.FAR)
 WAVE_B = (S.B_NEW, S.B_MID, S.B_WET)
 RETURN = (S.FLOOD, *NEAR, *ENTER, S.END, S.MARK)
@@ -77,7 +77,7 @@ EVERYWHERE = (S.TICK, S.BOOT, S.BEFORE, S.BETTER, S.GROW, S.OVER, S.RESET, S.CAL
 
 
 def _inside(see: TileView, tap: str) -> Bits:
-    """Return whether that tile is on the map."""
+    """Return whether the tile at a tap is on the map."""
     return see.tile(Tile.EMPTY, tap) | see.tile(Tile.WALL, tap)
 
 
@@ -96,7 +96,7 @@ def _passable(see: TileView, tap: str = "C") -> Bits:
 
 
 def _passes(see: TileView, tap: str = "C") -> Bits:
-    """Return whether the walker moves on from that tile."""
+    """Return whether the walker moves on from the tile at a tap."""
     return ((see(S.SCOUT, tap) | see(S.DROP, tap)) & _passable(see, tap)) | see(S.LEAVE, tap)
 
 
@@ -140,7 +140,7 @@ RULES: dict[IntEnum, Rule] = {
 
 
 def one_walker(see: TileView) -> Bits:
-    """Return whether the invariant holds at a tile, `Bits` of the view's shape: there is one walker, which launches
+    """Return whether the invariant holds at a tile, `Bits` of the view's shape: there is one walker, and it launches
     waves where it waits."""
     return ~several_on(see, [signal for signal in WALKER if signal != S.LAUNCH])
 
@@ -164,4 +164,4 @@ def _automaton(order: str) -> Automaton:
 
 
 DIAMETER = _automaton(USUAL_ORDER)
-"""The automaton of the diameter. In the end only TICK, OVER and RESET change, in a cycle of two iterations."""
+"""The automaton of the diameter. At the end only TICK, OVER and RESET still change, in a cycle of two iterations."""

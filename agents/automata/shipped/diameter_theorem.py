@@ -1,16 +1,17 @@
-"""Why the invariant of the diameter's automaton is true of every tile at every iteration, which `proof` proves.
+"""The proof that the invariant of the diameter's automaton is true of every tile at every iteration, checked by
+`proof`.
 
-It is an induction over iterations: facts are supposed for all tiles, and shown for one. They use numbers of the map;
-each claim states their values in the next iteration:
+The proof is an induction over iterations: facts are assumed for all tiles and shown for one tile. They refer to numbers
+of the map, and each claim states the values of these numbers in the next iteration:
 
-- **walker, mode**: the place of the walker, and which of MODES is on there; -1 if there is none.
+- **walker, mode**: the place of the walker, and which of MODES is on there; -1 if there is no walker.
 - **origin, grown**: TOKEN is at one place until it has grown, after a GROW. By then wave A rests.
-- **phase**: all tiles where A is NEW have places that are odd, or all even, as this number is.
-- **age**: the number of iterations since the last BETTER, 0 before the first. The flood has come as far from the tiles
-  that were FAR at that BETTER, and the path from where TOKEN was, as in the automaton of the shortest path. For that,
-  all FAR tiles must be of one phase: else two neighbours could be equally far.
+- **phase**: this number is odd or even, and so are the places of all tiles where A is NEW.
+- **age**: the number of iterations since the last BETTER, 0 before the first. The flood has come this far from the
+  tiles that were FAR at that BETTER, and the path has come this far from the former place of TOKEN, as in the automaton
+  of the shortest path. This requires that all FAR tiles have one phase: otherwise two neighbours could be equally far.
 
-That a tile exists which launches, or which switches MOVES on, is stated for a tile somewhere.
+The existence of a tile that launches a wave, or that switches MOVES on, is stated for a tile somewhere on the map.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ ENDS, FARS = "ends", "fars"
 MODES = ("SCOUT", "DROP", "WAIT", "LEAVE", "TURN", "BACK")
 NUMBERS = ("walker", "mode", "origin", "phase", "age")
 MOVER, LAUNCHER = 9 * "DR", 18 * "DR"
-"""Tiles somewhere: one that makes MOVES true, and one that launches."""
+"""Tiles somewhere on the map: a tile that makes MOVES true, and a tile that launches a wave."""
 
 
 class _Flood:
-    """A maze whose source is where the path begins, and whose targets are the tiles that are FAR."""
+    """A maze whose source is the beginning of the path, and whose targets are the FAR tiles."""
 
     def __init__(self, maze: Picture) -> None:
         self._maze = maze
@@ -96,7 +97,7 @@ def invariant_theorem(path: CanonicalPath) -> Theorem:
 
 @dataclass(frozen=True)
 class _Facts:
-    """Facts about a tile with some numbers of the map, see the module's text."""
+    """Facts about a tile in terms of some numbers of the map, see the module's docstring."""
 
     path: CanonicalPath
     walker: Number
@@ -107,7 +108,7 @@ class _Facts:
     grown: Truth
 
     def of(self, maze: Picture, state: State, at: Place) -> Truth:
-        """Return whether all but the flood and the path is as it should be."""
+        """Return whether all facts hold except for the facts about the flood and the path."""
         s, holds = self.path.signals, state(at)
         on = {name: holds[s[name]] for name in s.__members__}
         tick, place, empty = on["TICK"], maze.number(PLACE, at), maze.tile(Tile.EMPTY, at)
@@ -135,7 +136,7 @@ class _Facts:
         return implies(maze.inside(at), reduce(and_, facts) & (on["BOOT"] | (self.mode == -1)))
 
     def of_flood(self, maze: Picture, state: State, at: Place) -> Truth:
-        """Return whether the flood and the path are as they should be."""
+        """Return whether the facts about the flood and the path hold."""
         s, flood = self.path.signals, _Flood(maze)
         begins = flood.tile(Tile.SOURCE, at)
         wet, order = flooded(flood, at, self.age), self.path.order
@@ -152,7 +153,7 @@ class _Facts:
 
 
 def _claims(path: CanonicalPath, steps: Steps) -> Iterator[Claim]:
-    """Yield the claims, see the module's text."""
+    """Yield the claims, see the module's docstring."""
     s, maze, held = path.signals, steps.picture, steps.state("held")
     around = [CENTRE, *(moved(CENTRE, towards) for towards in DIRECTIONS)]
     grown, launched, moves = (maze.of_map(name) == 1 for name in ("grown", "launched", "moves"))
@@ -199,7 +200,7 @@ def _claims(path: CanonicalPath, steps: Steps) -> Iterator[Claim]:
 
 
 def _walks(now: _Facts, then: _Facts, maze: Picture, state: State, at: Place) -> Truth:
-    """Return whether a walker at a tile is next where the rules take it."""
+    """Return whether a walker at a tile next is where the rules take it."""
     on = {name: state(at)[now.path.signals[name]] for name in (*MODES, "SKIP")}
     arrives, passable = on["SCOUT"] | on["DROP"], maze.tile(Tile.WALL, at) | on["SKIP"]
 

@@ -1,11 +1,12 @@
-"""A gallery of automata for other tasks than the package's: each is a rule of a few lines, and becomes a network.
+"""A gallery of automata for other tasks: each is a rule of a few lines and can be compiled to a network.
 
 >>> from maze_nca_gym.agents import compile_automaton
 >>> model, certificate = compile_automaton("life")
 
-PATH shows the result of the iteration before. `examples/14_automata_gallery.py` draws all of them. Each names ghosts in
-which `prove` finds what each signal is after t iterations, and so what PATH shows. None has a bound: that is stated for
-every number of iterations.
+PATH outputs the result of the previous iteration. `examples/14_automata_gallery.py` draws all of them. Each automaton
+names ghosts (facts about the maze that no tile stores), in terms of which `prove` infers the value of each signal after
+t iterations, and thus the value of PATH. None of them has a bound, because these values are stated for every number of
+iterations.
 """
 
 from __future__ import annotations
@@ -54,18 +55,18 @@ SMALL = {
     "batch_size": 512,
     "n_updates_again": 500,
 }
-"""Options with which networks learn automata of few signals in seconds."""
+"""Options with which networks learn automata with few signals in seconds."""
 AROUND = tuple(tap for tap in NEIGHBOURHOODS[9] if tap != "C")
-"""The eight neighbours, row by row."""
+"""The taps of the eight neighbours, row by row."""
 
 
 def free(see: TileView, tap: str = "C") -> Bits:
-    """Return whether a tile is on the map and no wall, `Bits` of the view's shape."""
+    """Return whether a tile is on the map and not a wall, `Bits` of the view's shape."""
     return see.tile(Tile.EMPTY, tap) | see.tile(Tile.SOURCE, tap) | see.tile(Tile.TARGET, tap)
 
 
 class Reached(IntEnum):
-    """Signals of `REACHABLE`."""
+    """The signals of `REACHABLE`."""
 
     PATH, WET = range(2)
 
@@ -84,11 +85,11 @@ REACHABLE = Automaton(
     theorem=distance(Tile.SOURCE),
     learning=SMALL,
 )
-"""Which tiles the source can reach, its connected component: a flood is a move farther at every iteration."""
+"""Marks the tiles that the source can reach, its connected component: a flood moves one tile in every iteration."""
 
 
 class Filling(IntEnum):
-    """Signals of `DEAD_ENDS`."""
+    """The signals of `DEAD_ENDS`."""
 
     PATH, FILLED = range(2)
 
@@ -99,12 +100,12 @@ def _filled(see: TileView) -> Bits:
 
 
 def _in_a_tree(steps: Steps) -> Iterator[Claim]:
-    """Yield why the path is never filled, and nothing else is left where all free tiles are joined without loops.
+    """Yield the claims that the path is never filled, and that nothing else is left if the free tiles form a tree.
 
-    If a tile of the path were filled, then so would be one beside it, and before that: and so on without end, but
-    there is a first round. In a tree all free tiles are reached, one neighbour of each is nearer to the target, and the
-    target is on the path. If a tile off the path were never filled, then neither would be one beside it that is farther
-    and off the path: and so on without end, but mazes are finite.
+    If a tile of the path were filled, a tile beside it would have been filled before, and so on without end; but there
+    is a first round. In a tree, all free tiles are reached, one neighbour of each tile is nearer to the target, and the
+    target is on the path. If a tile off the path were never filled, a farther tile beside it and off the path would
+    never be filled either, and so on without end; but mazes are finite.
     """
     maze, near = steps.picture, [moved(CENTRE, tap) for tap in ("C", *DIRECTIONS)]
     nearer = [[has_less(maze, DISTANCE, q, towards) for towards in DIRECTIONS] for q in near]
@@ -132,17 +133,17 @@ DEAD_ENDS = Automaton(
     theorem=Theorem(BRANCHES.axioms, BRANCHES.ghosts, relations=BRANCHES.relations, further=_in_a_tree),
     learning=SMALL,
 )
-"""Fills dead ends: a free tile with at most one open neighbour. In a maze without loops, the path remains."""
+"""Fills dead ends: free tiles with at most one open neighbour. In a maze without loops, only the path remains."""
 
 
 class Living(IntEnum):
-    """Signals of `LIFE`."""
+    """The signals of `LIFE`."""
 
     PATH, LIVE, BEGUN = range(3)
 
 
 LIVES = "lives"
-"""Whether a tile lives, in each generation."""
+"""The ghost of the living tiles of each generation."""
 
 
 def _live(see: TileView) -> Bits:
@@ -153,7 +154,7 @@ def _live(see: TileView) -> Bits:
 
 
 def _lives(see: Any) -> Truth:
-    """Return where a tile lives next: with three neighbours, or two and itself."""
+    """Return where a tile lives next: it has three living neighbours, or it lives and has two."""
     neighbours = [see(LIVES, tap) for tap in AROUND]
     return ~at_least(4, neighbours) & (at_least(3, neighbours) | (at_least(2, neighbours) & see(LIVES)))
 
@@ -173,11 +174,11 @@ LIFE = Automaton(
     theorem=evolution(**{LIVES: (lambda see: see.tile(Tile.WALL), _lives)}),
     learning=SMALL,
 )
-"""Conway's Game of Life. It begins with the walls alive, and never reads the maze again."""
+"""Conway's Game of Life. At the beginning the walls are alive, and afterwards no rule reads the maze."""
 
 
 class Passing(IntEnum):
-    """Signals of `FIRST_PASSAGE`."""
+    """The signals of `FIRST_PASSAGE`."""
 
     PATH, SEEN, FRONT = range(3)
 
@@ -201,11 +202,12 @@ FIRST_PASSAGE = Automaton(
     theorem=distance(Tile.SOURCE, AROUND),
     learning=SMALL,
 )
-"""A front that runs from the source to eight neighbours: it is at each tile once, when it first arrives there."""
+"""A front that runs from the source to all eight neighbours. It is at each tile once, when it first arrives there."""
 
 
 class Following(IntEnum):
-    """Signals of `WALL_FOLLOWER`: HEADS_* say where the walker faces, OPEN_* where it can go."""
+    """The signals of `WALL_FOLLOWER`: HEADS_* give the direction in which the walker faces, OPEN_* the directions in
+    which it can go."""
 
     PATH, TRAIL = range(2)
     OPEN_U, OPEN_L, OPEN_D, OPEN_R = range(2, 6)
@@ -216,15 +218,15 @@ class Following(IntEnum):
 OPEN = {towards: Following[f"OPEN_{towards}"] for towards in DIRECTIONS}
 HEADS = {towards: Following[f"HEADS_{towards}"] for towards in DIRECTIONS}
 TRIED = {heading: [DIRECTIONS[(i + turn) % 4] for turn in (-1, 0, 1, 2)] for i, heading in enumerate(DIRECTIONS)}
-"""The directions that a walker tries: to its right, ahead, to its left, back. Counterclockwise is their order."""
+"""The directions that a walker tries, by its heading: right, ahead, left, back. `DIRECTIONS` is counterclockwise."""
 FIRST, WALKER, HEADING = "first", "walker", "heading"
-"""After n moves the walker is at the place WALKER, and HEADING is the direction of its last move as an index, at first
-up; it is -1 once the walker has stopped. FIRST is the number of moves after which it is first at a tile, -1 if it never
-is."""
+"""Ghosts of the walk. WALKER is the walker's place after n moves. HEADING is the direction of its last move as an
+index, at first up; -1 once the walker has stopped. FIRST is the number of moves after which the walker first comes to a
+tile; -1 if it never does."""
 
 
 def _heads(towards: str, see: TileView) -> Bits:
-    """Return where the walker enters by a move: from the tile before, whose first open way this is."""
+    """Return where the walker enters by a move: it comes from the previous tile, whose first open direction this is."""
     before, comes = OPPOSITE[towards], []
     for heading, tried in TRIED.items():
         goes = see(HEADS[heading], before) & see(OPEN[towards], before)
@@ -316,6 +318,7 @@ WALL_FOLLOWER = Automaton(
     theorem=Ghosts(_walking_axioms, _walking_ghosts),
     learning=SMALL,
 )
-"""A walker with its right hand on the wall, from the source until it is at the target. PATH is where it has been."""
+"""A walker with its right hand on the wall, from the source until it is at the target. PATH marks the tiles that it has
+visited."""
 
 GALLERY = (REACHABLE, DEAD_ENDS, LIFE, FIRST_PASSAGE, WALL_FOLLOWER)

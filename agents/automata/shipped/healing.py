@@ -1,30 +1,31 @@
 """An automaton of the canonical shortest path that restarts when the maze changes, with 21 booleans per tile.
 
-It computes the path as `shortest_path` does. But a flood that has ended cannot use a new gap or another target. So each
-tile checks whether what the flood left there is still consistent. A tile that finds a contradiction raises an alarm,
-which wipes all signals everywhere at once, and the flood restarts. (Local checking and global reset: Awerbuch,
-Patt-Shamir and Varghese, *Self-stabilization by local checking and correction*, 1991.)
+It computes the path like `shortest_path`. However, a flood that has ended cannot use a new gap or another target.
+Therefore each tile checks whether the remains of the flood are still consistent. A tile that finds a contradiction
+raises an alarm, which wipes all signals everywhere at once, and the flood restarts. (Local checking and global reset:
+Awerbuch, Patt-Shamir and Varghese, *Self-stabilization by local checking and correction*, 1991.)
 
-- **Flood and path.** FLOOD, NEAR and ENTER are those of `canonical_path`, and the target is the ROOT of the flood. The
-  path is ON at the source and where it ENTERs, and PATH shows it an iteration later, where the flood is.
-- **Checks.** Mazes are bipartite, so no two neighbours are equally far. Of two flooded neighbours, exactly one is NEAR
-  the other. MANY: both are, or one that the flood has not reached is. FEW: neither is. Both are checked for a tile and
-  the one below it (V) or to the right (H). ORPHAN: a flooded tile that is no ROOT has nothing nearer. A closed wall or
-  another target leads to such a contradiction, or makes no difference. A new gap does not, so a free tile that WAS_WALL
-  has OPENED.
-- **Reset.** Each of these raises the ALARM at a tile, and that a RESET at all tiles, which wipes all but WAS_WALL. At
-  most six iterations after the maze changed, everything proceeds as from a fresh start. Only a moved source needs no
-  reset: the path starts from there anyway.
+- **Flood and path.** FLOOD, NEAR and ENTER are defined as in `canonical_path`, and the target is the ROOT of the flood.
+  The path is ON at the source and where it ENTERs. PATH outputs it one iteration later, where the flood is.
+- **Checks.** Mazes are bipartite, so no two neighbours are equally far from the target. Exactly one of two flooded
+  neighbours is NEAR the other. MANY: both are NEAR, or a tile is NEAR that the flood has not reached. FEW: neither is
+  NEAR. Both are checked for a tile and the neighbour below (V) or to the right (H). ORPHAN: a flooded tile that is not
+  a ROOT has no NEAR neighbour. A closed wall or another target leads to such a contradiction, or makes no difference. A
+  new gap does not, so OPENED marks a free tile that WAS_WALL.
+- **Reset.** A failed check raises the ALARM at its tile. The ALARM raises a RESET at all tiles, which wipes all signals
+  but WAS_WALL. At most six iterations after the maze changed, everything proceeds as from a fresh start. Only a moved
+  source needs no reset, because the path always starts from the source.
 
-What can occur follows from the rules alone, whenever mazes change. On any kind of tile it is anything, except NEAR or
-ROOT without FLOOD, and two checks that exclude each other. On mazes that stay as they are no check ever fails. Not
-every wrong state is found: a corruption might turn all arrows of a loop, for example.
+The possible states follow from the rules alone, no matter when mazes change. Every combination of signals can occur on
+every kind of tile, except NEAR or ROOT without FLOOD, and two checks that exclude each other. On mazes that do not
+change no check ever fails. The checks do not find every wrong state: for example, a corruption might turn all arrows of
+a loop.
 
 Coq's kernel has checked that the path is correct on every maze from a fresh start, that no check fails there, and that
-the path is correct again after any sequence of mazes, however fast they follow each other (`proofs/Healing.v`).
-z3 proves the lemmas, too (`proof`; `_changes` has the argument in words).
-For that, FEW is not needed: it finds corrupted states only. All of it is tested too: on 2 x 3 tiles after any maze has
-become any other at any iteration, and on 1 x 3 tiles after any sequence of mazes.
+the path is correct again after any sequence of mazes, however fast they follow each other (`proofs/Healing.v`). z3
+proves the lemmas too (`proof`; `_changes` explains the argument). These proofs do not need FEW, which only finds
+corrupted states. Tests confirm all claims on 2 x 3 tiles after any maze has become any other at any iteration, and on 1
+x 3 tiles after any sequence of mazes.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from .canonical import CanonicalPath
 
 
 class HealingSignal(IntEnum):
-    """Signals of a tile; the module's docstring says what each means."""
+    """The signals of a tile, explained in the module's docstring."""
 
     PATH, FLOOD, NEAR_U, NEAR_L, NEAR_D, NEAR_R, ROOT = range(7)
     ENTER_U, ENTER_L, ENTER_D, ENTER_R, ON = range(7, 12)
@@ -70,7 +71,8 @@ FOUND = (S.OPENED, S.MANY_V, S.FEW_V, S.MANY_H, S.FEW_H, S.ORPHAN)
 
 
 def _many(near: HealingSignal, tap: str, is_near: HealingSignal, see: TileView) -> Bits:
-    """Return whether a tile and the one at a tap are both NEAR, or one of them is while the flood is not at both."""
+    """Return whether a tile and the tile at a tap are both NEAR, or one of them is NEAR although the flood is not at
+    both."""
     both = see(near) & see(is_near, tap)
     return both | ((see(near) | see(is_near, tap)) & ~(see(S.FLOOD) & see(S.FLOOD, tap)))
 
@@ -94,7 +96,7 @@ WIPED: dict[IntEnum, Rule] = {
 
 
 LASTING = (S.FLOOD, *NEAR, S.ROOT, S.WAS_WALL)
-"""Signals that keep something of earlier iterations, while no check fails and wherever the path is."""
+"""Signals that store the past, as long as no check fails and wherever the path is."""
 OFF = (*FOUND, S.ALARM, S.RESET)
 AFTER_CHANGES = (
     "and after any sequence of mazes, once one stays, within the larger of 2 L + 9 and F + 4, "
@@ -105,24 +107,26 @@ FAR_TILES = tuple(dict.fromkeys(moved(at, tap) for at in NEAR_TILES for tap in (
 
 
 def _changes(steps: Steps) -> Iterator[Claim]:
-    """Yield the proof that it heals: lemmas about one iteration, and what follows from them.
+    """Yield the proof that the automaton heals: lemmas about one iteration, and the argument that joins them.
 
-    Call a state *good* for a maze if LASTING is as at some time after a fresh start on it. At any time, one of these is
-    true: the state is good for the maze of the last iteration; or a check fails at some tile; or one of the signals of
-    checks, ALARM or RESET is on. For after a good state the next one is good for the next maze, or a check fails
-    (`_next_maze`). If a check fails, its signal is on next, then ALARM, then RESET. And after a RESET the state is good
-    for any maze, since there is no flood (`_after_reset`).
+    Call a state *good* for a maze if the signals in LASTING are as at some time after a fresh start on the maze. At any
+    time, at least one of these is true: the state is good for the maze of the last iteration; a check fails at some
+    tile; or the signal of a check, ALARM or RESET is on. The reason is that after a good state, the next state is good
+    for the next maze or a check fails (`_next_maze`). If a check fails, its signal is on next, then ALARM, then RESET.
+    After a RESET the state is good for any maze, because there is no flood (`_after_reset`).
 
-    Now let the maze stay. If a RESET is on again, it is so within four iterations, and perhaps once more in the next
-    one. After that, at most six iterations since the change, all is as at a fresh start: the path is correct within
-    2 L + 9. If none is, the next state is good, and no check fails any more. What is left of another path then follows
-    the flood to its end (`_same_maze`). That takes at most F iterations, if the farthest tile is at distance F from the
-    target. So the path is correct within the larger of 2 L + 9 and F + 4.
+    Now let the maze stay the same. If a RESET comes on again, it does so within four iterations, and perhaps once more
+    in the next iteration. After that, at most six iterations since the change, everything is as at a fresh start, and
+    the path is correct within 2 L + 9 iterations. If no RESET comes on, the next state is good, and no check fails any
+    more. The remains of another path then follow the flood to its end (`_same_maze`). This takes at most F iterations,
+    where F is the distance from the target to the farthest tile. So the path is correct within the larger of 2 L + 9
+    and F + 4.
     """
     anything, never = steps.state("held"), steps.t < 0
 
     def good(maze: Picture, t: Number, off: tuple[HealingSignal, ...] = ()) -> State:
-        """Return any state that is good for a maze, as after t iterations on it, with some signals off."""
+        """Return an arbitrary state that is good for a maze, as after t iterations on the maze, with some signals
+        off."""
 
         def held(at: Place) -> Mapping[IntEnum, Truth]:
             said = steps.said(maze, at, t)
@@ -138,10 +142,11 @@ def _changes(steps: Steps) -> Iterator[Claim]:
 
 
 def _next_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
-    """Yield why, if the maze is replaced in a good state, the next state is good for the new maze or a check fails.
+    """Yield the proof that, if the maze changes in a good state, the next state is good for the new maze or a check
+    fails.
 
-    If no check fails, closed walls change no distance on which the flood relies; and if the target has moved,
-    nothing is left of the flood. Both are shown by induction over the distances of tiles.
+    If no check fails, closed walls change no distance on which the flood relies; and if the target has moved, nothing
+    is left of the flood. Both are shown by induction over the distances of tiles.
     """
     before, t = steps.picture, steps.t
     maze, one = steps.maze("next"), before.of_map("one")
@@ -185,7 +190,7 @@ def _next_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
 
 
 def _after_reset(steps: Steps) -> Iterator[Claim]:
-    """Yield why a check that fails leads to a fresh start."""
+    """Yield the proof that a failed check leads to a fresh start."""
     maze, t = steps.picture, steps.t
     anything = steps.state("held")
     alarmed = steps.after(maze, lambda at: {**anything(at), S.RESET: t < 0})(CENTRE)
@@ -205,7 +210,8 @@ def _after_reset(steps: Steps) -> Iterator[Claim]:
 
 
 def _same_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
-    """Yield lemmas: once the maze stays the same and no check fails, the path becomes correct from any such state."""
+    """Yield the lemmas that, once the maze stays the same and no check fails, the path becomes correct from any such
+    state."""
     maze, t = steps.picture, steps.t
     held = good(maze, t, OFF)
     goes_on = _equal((*LASTING, *OFF), steps.after(maze, held), good(maze, t + 1, OFF))
@@ -218,11 +224,11 @@ def path_claims(steps: Steps, held: State, enter: Mapping[str, IntEnum], on: Int
     iterations.
 
     Args:
-        steps: the states and theorems from which the claims are made.
+        steps: the states and theorems in terms of which the claims are stated.
         held: the state before, in which `enter` and `on` may have any values.
         enter: the signals of the moves by which the path enters a tile, by direction.
         on: the signal that is on at tiles of the path.
-        path: the answer's signal, which shows the path.
+        path: the answer's signal, which outputs the path.
     """
     maze, t = steps.picture, steps.t
     since, farthest, length = maze.of_map("since"), maze.of_map("farthest"), maze.of_map(LENGTH)
@@ -284,4 +290,5 @@ def _automaton(order: str) -> Automaton:
 
 
 HEALING = _automaton(USUAL_ORDER)
-"""The automaton of the shortest path that heals; its states come to rest, wrong ones where arrows form a loop."""
+"""The automaton of the shortest path that heals. Its states come to rest; states in which arrows form a loop are wrong
+then."""

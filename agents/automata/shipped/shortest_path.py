@@ -1,11 +1,11 @@
 """The automaton of the canonical shortest path, with nine booleans per tile.
 
-It is the rule of `canonical_path` from the source to the target. PATH shows the path where the flood has been. No
-signal is stored for the neighbour that is last in the order of directions, usually the one to the right: it is the
-nearer one where no other neighbour is.
+It applies the rules of `canonical_path` from the source to the target. PATH outputs the path where the flood has been.
+No signal is stored for the neighbour that is last in the order of directions, usually the right neighbour, because it
+is the nearer neighbour if no other neighbour is.
 
-A machine proof shows that the rule and its invariant are correct on every maze (`proof`). Tests run all mazes of up to
-3 x 5 or 5 x 3 tiles (3,774,892). Each of the 75 states that the invariant allows occurs on some of these.
+A machine proof shows that the rules and the invariant are correct on every maze (`proof`). Tests run all mazes of up to
+3 x 5 or 5 x 3 tiles (3,774,892). Each of the 75 states that the invariant allows occurs on some of these mazes.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ CANONICAL = CanonicalPath(
     end=lambda see, tap: see.tile(Tile.TARGET, tap),
 )
 NEAR = (PathSignal.NEAR_U, PathSignal.NEAR_L, PathSignal.NEAR_D)
-"""Signals of nearer neighbours in the usual order; where none is on, the nearer neighbour is the one to the right."""
+"""Signals of nearer neighbours in the usual order; if none is on, the right neighbour is the nearer one."""
 ENTER = (PathSignal.ENTER_U, PathSignal.ENTER_L, PathSignal.ENTER_D, PathSignal.ENTER_R)
 
 
 def _signals(order: str) -> type[IntEnum]:
-    """Return the signals of an order of directions, with NEAR of all but the last direction."""
+    """Return the signals of an order of directions, with NEAR of all directions except the last."""
     if order == USUAL_ORDER:
         return PathSignal
     names = ["PATH", "FLOOD", *(f"NEAR_{towards}" for towards in order[:-1])]
