@@ -115,7 +115,7 @@ def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: 
     lines = read_metrics(Path(folder) / METRICS)
     lengths = [(line["update"], line["mean_solution_length"]) for line in lines if "mean_solution_length" in line]
     stream = LevelStream(config)
-    began_at = stream.fixed if config.evolve else stream.draw(rng_for(seed, "probe"), N_PROBED, config.levels.sizes[0])
+    began_at = stream.fixed if config.evolve else stream.draw(rng_for(seed, "probe"), N_PROBED, config.sizes[0])
     return {
         "model": model,
         "levels": levels,

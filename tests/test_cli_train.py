@@ -82,8 +82,8 @@ class TestARun:
         assert main([*TINY, "--families", "random", "rooms", "--normalise-gradients", "False"]) == 0
         content = json.loads((FOLDER / "config.json").read_text())
         config = TrainingConfig.from_json(content["configuration"])
-        assert (config.model.n_channels, config.levels.families) == (6, ("random", "rooms"))
-        assert not config.optimiser.normalise_gradients
+        assert (config.n_channels, config.families) == (6, ("random", "rooms"))
+        assert not config.normalise_gradients
         assert (content["threads"], content["device"]) == (1, "cpu")
         assert content["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
         again = content["command"] + " --out again"
@@ -191,11 +191,11 @@ class TestOptions:
         monkeypatch.setenv("COLUMNS", "90")
         assert main(["train", name, "--help"]) == 0
         out = re.sub(r"[│|\s]+", " ", capsys.readouterr().out.partition("positional arguments")[2])  # no examples
-        of_model = {**MODEL_OPTIONS, **options_of_model(preset(name).model.model)}
-        for option, value in preset(name).flat().items():
+        of_model = {**MODEL_OPTIONS, **options_of_model(preset(name).model)}
+        for option, value in preset(name).to_json().items():
             found = re.search(rf" --{option.replace('_', '-')} .*?\(default: ([^)]*)\)", out)
             assert found is not None, option
-            shown = " ".join(map(str, value if isinstance(value, tuple) else [value]))
+            shown = " ".join(map(str, value if isinstance(value, list) else [value]))
             if value is None and option in of_model:
                 shown = of_model[option].style.default  # that of the constructor
             assert re.sub(" for (flip|edits|swaps)$", "", found[1]) == shown, option

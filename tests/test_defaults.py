@@ -97,9 +97,9 @@ TABLE = {
         "borderless=0.0, dihedral=False, loss='mse', loss_steps=(1.0,), loss_after=0.0, nearest_solution=0.0,"
         " guidance=0.0, optimiser='adam', learning_rate=0.001, schedule='constant', weight_decay=0.0, "
         "normalise_gradients=True, ema_decay=0.0, pool_size=0, pool_fresh=0.25, pool_edited=0.0, "
-        "pool_edits='few', pool_steps=(12, 24), state_noise=0.0, capacity=4000, prioritisation='rank', "
-        "temperature=0.3, top_k=4, staleness_weight=0.3, eviction='fitness', score='regret', mutation='flip',"
-        " replay_probability=0.8, evolve_every=200, evolve_below=0.5, n_offspring=64, parents='random'"
+        "pool_edits='few', pool_steps=(12, 24), state_noise=0.0, capacity=10000, prioritisation='uniform', "
+        "temperature=0.3, top_k=64, staleness_weight=0.0, eviction='fitness', score='loss', mutation='flip',"
+        " replay_probability=1.0, evolve_every=200, evolve_below=0.5, n_offspring=64, parents='random'"
     ),
     "HintConfig": (
         "automaton='shortest-path', families=('random', 'perfect', 'kruskal', 'loops', 'rooms', 'caves', "

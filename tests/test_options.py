@@ -7,7 +7,7 @@ import pydoc
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -30,7 +30,6 @@ from maze_nca_gym.mazes.population import BreedingSchedule, PopulationConfig
 from maze_nca_gym.support.options import (
     Above,
     Between,
-    Further,
     OneOf,
     Option,
     Shown,
@@ -38,12 +37,10 @@ from maze_nca_gym.support.options import (
     check_options,
     checked,
     differences,
-    flat,
     further_options,
     options_of,
     options_of_call,
     to_json,
-    with_values,
 )
 
 Item = TypeVar("Item", bound=np.generic)
@@ -57,10 +54,6 @@ KINDS: dict[str, dict[str, int]] = {"round": {"radius": 1}, "square": {"side": 2
 
 def _kinds():
     return KINDS
-
-
-def _further(values):
-    return {name: Option(name, int, default=usual) for name, usual in KINDS[values["kind"]].items()}
 
 
 @dataclass(frozen=True)
@@ -78,10 +71,11 @@ class Blade:
 
 
 @dataclass(frozen=True)
-class Cut:
+class Cut(Blade):
     """Cut something."""
 
-    file: Annotated[Path, Shown("FILE", positional=True)]
+    angle: float = 20.0
+    file: Annotated[Path, Shown("FILE", positional=True)] = field(kw_only=True)
     """What to cut."""
     kind: Annotated[str, OneOf(_kinds)] = "round"
     """Kind of cut."""
@@ -97,17 +91,10 @@ class Cut:
     """Say nothing."""
     cool: bool = True
     """Do without cooling."""
-    blade: Blade = field(default_factory=Blade)
-    shape: Annotated[Mapping[str, Any], Further(_further)] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 def read(words: str) -> Any:
-    options = options_of(Cut)
-    given = read_values(options, words.split(), "cut")
-    return with_values(Cut(given["file"]), given)
+    return Cut(**read_values(options_of(Cut), words.split(), "cut"))
 
 
 @pytest.mark.parametrize(
@@ -116,14 +103,14 @@ def read(words: str) -> Any:
         ("--kind square --seed=7", {"kind": "square", "seed": 7}),
         ("--span 3 4 --quiet --no-cool", {"span": (3, 4), "quiet": True, "cool": False}),
         ("--quiet False --no-quiet --cool --mode slow", {"mode": "slow"}),
-        ("--teeth 1,2 3 --angle 5", {"blade": Blade(5.0, (1, 2, 3))}),
+        ("--teeth 1,2 3 --angle 5", {"angle": 5.0, "teeth": (1, 2, 3)}),
         ("--seed None --no_cool", {"cool": False}),
         ("--ends 3 -4 --seed 1 --seed=2", {"ends": (3, -4), "seed": 2}),
         ("--ends None --quiet", {"quiet": True}),
     ],
 )
 def test_words(words, changes):
-    expected = replace(Cut(Path("log")), **changes)
+    expected = replace(Cut(file=Path("log")), **changes)
     assert read(f"log {words}") == expected
 
 
@@ -154,7 +141,7 @@ def test_help_shows_what_the_field_says(capsys, monkeypatch):
         show_help(options_of(Cut), "cut", "Cut something.", ["cut log"], (Cut,))
     out = " ".join(capsys.readouterr().out.split())
     for text in (
-        "Angle in degrees. (default: 30.0)",
+        "Angle in degrees. (default: 20.0)",
         "--no-cool",
         "--mode {fast,slow}",
         "blade options",
@@ -180,14 +167,19 @@ def test_values_are_stored_plainly(values, stored):
         assert type(getattr(blade, name)) is type(value)
 
 
-def test_flat_and_back():
-    cut = Cut(Path("log"), kind="square", blade=Blade(angle=4), shape={"side": 3})
-    values = flat(cut)
-    assert values["angle"] == 4.0
-    assert values["side"] == 3
-    assert with_values(Cut(Path("other")), values) == cut
+def test_a_group_keeps_the_type_and_help_of_its_fields_where_another_default_is_declared():
+    options, usual = options_of(Cut), options_of(Blade)
+    assert {name: options[name].group for name in ("angle", "teeth", "mode")} == {
+        "angle": Blade,
+        "teeth": Blade,
+        "mode": Cut,
+    }
+    assert options["angle"] == replace(usual["angle"], default=20.0)
+    with pytest.raises(ValueError, match="angle must be a finite number above 0, got -1"):
+        Cut(file=Path("log"), angle=-1)
+    values = vars(Cut(file=Path("log"), kind="square", angle=4))
     assert to_json({**values, "file": "log"})["teeth"] == [3]
-    assert differences(values, flat(Cut(Path("log")))) == {"kind": "square", "angle": 4.0, "side": 3}
+    assert differences(values, vars(Cut(file=Path("log")))) == {"kind": "square", "angle": 4.0}
 
 
 def test_a_functions_arguments_are_options_too():

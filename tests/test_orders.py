@@ -21,6 +21,7 @@ from maze_nca_gym.agents import Policy, bench, load, make_env, train
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.training import changed
+from maze_nca_gym.agents.training.evolving_levels import EvolvingLevels
 from maze_nca_gym.agents.training.session import changes
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes import solvers
@@ -29,7 +30,6 @@ from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.guidance import first_steps
 from maze_nca_gym.mazes.levels import Tile, Tiles, parse
 from maze_nca_gym.mazes.orders import split_order, with_order
-from maze_nca_gym.mazes.population import LevelPopulation
 from maze_nca_gym.mazes.tasks import DIAMETER, SHORTEST_PATH, TASKS, Task, find_task, register_task
 
 ORDER = "DLRU"
@@ -197,7 +197,6 @@ class TestTraining:
         assert config.guide is not None
         tiles = generate(np.random.default_rng(0), 4, 9, wall_probability=0.2)
         np.testing.assert_array_equal(config.guide(tiles).channels, first_steps(tiles, ORDER).channels)
-        assert config.population.task == config.task
         assert config == changed("guided", task="shortest-path-DLRU")
         assert config == type(config).from_json(config.to_json())
         assert changes("guided", config) == {"task": "shortest-path-DLRU"}
@@ -232,5 +231,5 @@ class TestTraining:
         refused("is for the task shortest-path-DLRU, not diameter", changed, "fast", task="diameter", **start)
 
     def test_levels_evolve_with_targets_of_the_order(self) -> None:
-        population = LevelPopulation(changed("fast", order=ORDER, evolve=True).population)
+        population = EvolvingLevels.start(changed("fast", order=ORDER, evolve=True, n_levels=2)).population
         np.testing.assert_array_equal(population.fresh(LEVELS).targets, PATHS)

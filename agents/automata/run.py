@@ -23,7 +23,6 @@ from maze_nca_gym.support.options import (
     Stored,
     checked,
     current_call,
-    flat,
     options_of,
     with_defaults,
 )
@@ -52,7 +51,7 @@ def options_of_hints(given: Mapping[str, Any]) -> dict[str, Option]:
     """
     usual = HintConfig.of(given.get("automaton", HintConfig.automaton))
     return with_defaults(
-        {name: each for name, each in options_of(HintConfig).items() if name != "automaton"}, flat(usual)
+        {name: each for name, each in options_of(HintConfig).items() if name != "automaton"}, vars(usual)
     )
 
 

@@ -61,7 +61,9 @@ ROUNDS = ("n_offspring", "parents")
 
 def options_of_evolution(given: Mapping[str, Any]) -> dict[str, Option]:
     """Return by name the options of `evolve`: of the generator, the population, its mutation and its breeding."""
-    population = {name: each for name, each in options_of(PopulationConfig).items() if name != "task"}
+    population = {
+        name: each for name, each in options_of(PopulationConfig).items() if name not in ("task", "mutation_options")
+    }
     population["capacity"] = replace(population["capacity"], default=None, style=Shown(default="--n"))
     rounds = {name: each for name, each in options_of(BreedingSchedule).items() if name in ROUNDS}
     mutations = options_of_each({kind: options_of(each) for kind, each in MUTATIONS.items()})

@@ -76,8 +76,8 @@ class Measures:
 
         configs, given = list(configs), cls(**content)
         wants_sets = given.metrics is None or not {*METRICS, *NAMED}.isdisjoint(given.metrics)
-        families = dict.fromkeys(f for config in configs for f in config.levels.families if wants_sets)
-        sizes = dict.fromkeys(size for config in configs for size in config.levels.sizes)
+        families = dict.fromkeys(f for config in configs for f in config.families if wants_sets)
+        sizes = dict.fromkeys(size for config in configs for size in config.sizes)
         found = replace(
             given,
             families=tuple(families) if given.families is None else given.families,

@@ -82,13 +82,12 @@ def effort(config: TrainingConfig) -> float:
     """Return a rough estimate of the time that a run takes on a CPU, in units of one multiplication by a weight."""
     from ..training.model import shapes_of
 
-    model, n_tiles = config.model, config.levels.sizes[0] ** 2
-    taps = model.options.get("kernel_size", 3) ** 2
-    if model.options.get("cut_corners"):
+    taps = config.model_options.get("kernel_size", 3) ** 2
+    if config.model_options.get("cut_corners"):
         taps = taps // 2 + 1
-    is_compiled = shapes_of(model, config.model_arguments).program() is not None
-    each = taps * model.n_channels**2 + (SHARED if is_compiled else REST)
-    return float(config.n_updates * config.batch_size * (model.n_iterations or 1) * n_tiles * each)
+    is_compiled = shapes_of(config.model, config.model_arguments).program() is not None
+    each = taps * config.n_channels**2 + (SHARED if is_compiled else REST)
+    return float(config.n_updates * config.batch_size * (config.n_iterations or 1) * config.sizes[0] ** 2 * each)
 
 
 def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progress], object]) -> None:

@@ -341,7 +341,7 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
         try:
             config = changed(options["preset"], **{key: value for key, value in options.items() if key != "preset"})
             LevelStream(config)
-            if config.levels.validation_set is not None:
+            if config.validation_set is not None:
                 validation_batch(config)
         except ValueError as error:
             raise ValueError(f"row {name!r}: {error}") from error

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from maze_nca_gym.support.doors import lazily
 
 from .config import TrainingConfig, changed, preset, register_preset
-from .options import LevelsConfig, LossConfig, ModelConfig, OptimiserConfig, PoolConfig
 from .presets import PRESETS
 
 if TYPE_CHECKING:
@@ -25,11 +24,6 @@ __all__ = [
     "PRESETS",
     "Diverged",
     "Intervals",
-    "LevelsConfig",
-    "LossConfig",
-    "ModelConfig",
-    "OptimiserConfig",
-    "PoolConfig",
     "Report",
     "TrainingConfig",
     "TrainingState",

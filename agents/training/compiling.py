@@ -56,7 +56,7 @@ def compile_if_faster(state: TrainingState, workers: Workers) -> str:
         workers: the workers that share its batches.
     """
     config, stream = state.config, LevelStream(state.config)
-    levels = [stream.draw(rng_for(config.seed, "compile"), config.batch_size, size) for size in config.levels.sizes]
+    levels = [stream.draw(rng_for(config.seed, "compile"), config.batch_size, size) for size in config.sizes]
     parts = [each[workers.rank :: workers.size] for each in levels]
     batches = [DeviceBatch.of(part, workers.device, config.guide) for part in parts]
     maze = batches[0].one_hot(state.model.n_tiles)
@@ -91,7 +91,7 @@ def compile_if_faster(state: TrainingState, workers: Workers) -> str:
 
 def _seconds(run: TrainingState, batches: list[DeviceBatch]) -> float:
     """Return the time of rollout, loss and gradients on a batch of each size, on a GPU until it has finished."""
-    n_steps = run.config.pool.pool_steps[1] if run.config.pool.pool_size else run.config.model.n_iterations
+    n_steps = run.config.pool_steps[1] if run.config.pool_size else run.config.n_iterations
     assert n_steps is not None
     began = time.perf_counter()
     for batch in batches:

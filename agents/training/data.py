@@ -51,15 +51,15 @@ class LevelStream:
     def __init__(self, config: TrainingConfig, all_sizes: bool = False) -> None:
         self.config, self.all_sizes = config, all_sizes
         self._given: Tiles | None = None
-        if config.levels.level_set is not None:
-            name, self._given = config.levels.level_set, _named(config.levels.level_set, config).tiles
+        if config.level_set is not None:
+            name, self._given = config.level_set, _named(config.level_set, config).tiles
             n_held_out = np.count_nonzero(is_held_out(self._given, config.problem))
             message = f"{n_held_out:,} of {len(self._given):,} levels of {name} are in test sets: train on others"
             check(not n_held_out, message)
 
     def size(self, update: int) -> int:
         """Return the inner size of an update's levels, drawn from the sizes that are in use by then."""
-        sizes = self.config.levels.sizes
+        sizes = self.config.sizes
         n_joined = len(sizes) if self.all_sizes else min(len(sizes), 1 + update * len(sizes) // self.config.n_updates)
         return sizes[int(rng_for(self.config.seed, "size", update).integers(n_joined))]
 
@@ -69,7 +69,7 @@ class LevelStream:
         Each level of a fixed set comes once an epoch, in a new random order.
         """
         config = self.config
-        if config.levels.n_levels is None or config.evolve:
+        if config.n_levels is None or config.evolve:
             return self.draw(rng_for(config.seed, "levels", update), config.n_fresh, self.size(update))
         n_levels, batch_size = len(self.fixed), config.batch_size
         places = np.arange(update * batch_size, (update + 1) * batch_size)
@@ -89,26 +89,26 @@ class LevelStream:
         Raises:
             ValueError: nearly all levels of this size are held out.
         """
-        levels, task = self.config.levels, self.config.problem
+        config, task = self.config, self.config.problem
         if self._given is not None:
             tiles = self._given[rng.integers(len(self._given), size=n)]
-            if levels.dihedral:
+            if config.dihedral:
                 turned = tiles.copy()
                 for level, symmetry in zip(turned, rng.integers(8, size=n), strict=True):
                     level[:] = np.rot90(level.T.copy() if symmetry >= 4 else level.copy(), symmetry % 4)
                 tiles = np.where(is_held_out(turned, task)[:, None, None], tiles, turned)
             return with_solutions(tiles, task)
         parts = []
-        for i, family in enumerate(levels.families):
-            n_of_family = (n - i + len(levels.families) - 1) // len(levels.families)
+        for i, family in enumerate(config.families):
+            n_of_family = (n - i + len(config.families) - 1) // len(config.families)
             # what is left over counts by chance: rounded, a family with one fresh level would always have a border
-            n_borderless, left = divmod(round(levels.borderless * n_of_family, 9), 1)
+            n_borderless, left = divmod(round(config.borderless * n_of_family, 9), 1)
             n_borderless = int(n_borderless) + (left > 0 and rng.random() < left)
             counts = ((True, n_of_family - n_borderless), (False, n_borderless))
             # no draws for none without a border: the levels of runs without this option stay what they were
             for border, count in counts[: 1 + bool(n_borderless)]:
-                n_long = round(levels.long_fraction * count)
-                for n_each, of in ((n_long, levels.long_of), (count - n_long, 1)):
+                n_long = round(config.long_fraction * count)
+                for n_each, of in ((n_long, config.long_of), (count - n_long, 1)):
                     candidates = with_solutions(self._allowed(rng, family, n_each * of, size, border), task)
                     longest = lengths_of(candidates.target).reshape(n_each, of).argmax(axis=1)
                     parts.append(candidates[np.arange(n_each) * of + longest])
@@ -135,8 +135,8 @@ class LevelStream:
         Raises:
             ValueError: nearly all levels of this size are held out.
         """
-        n_levels = self.config.levels.n_levels or self.config.population.capacity
-        return self.draw(rng_for(self.config.seed, "fixed levels"), n_levels, self.config.levels.sizes[0])
+        n_levels = self.config.n_levels or self.config.capacity
+        return self.draw(rng_for(self.config.seed, "fixed levels"), n_levels, self.config.sizes[0])
 
 
 @contextmanager
@@ -185,7 +185,7 @@ def validation_batch(config: TrainingConfig) -> Batch:
         ValueError: no such set; or its levels are not square, not of a size of the run, not all solvable, in test sets,
             or trained on.
     """
-    name, size = config.levels.validation_set, config.levels.sizes[0]
+    name, size = config.validation_set, config.sizes[0]
     if name is None:
         n = min(MOST_VALIDATED, most_levels(size, "validation"))
         return with_solutions(validation_levels("random", size, config.problem, n).tiles, config.problem)
@@ -193,9 +193,9 @@ def validation_batch(config: TrainingConfig) -> Batch:
     tests = held_out(batch.tiles.shape[1] - 2, config.problem, validated=False)
     n_tests = np.count_nonzero(is_reserved(batch.tiles, tests))
     check(not n_tests, f"{n_tests:,} of {len(batch):,} levels of {name} are in test sets: validate on others")
-    if config.levels.level_set is not None:
-        trained = _named(config.levels.level_set, config).tiles
-        if config.levels.dihedral:
+    if config.level_set is not None:
+        trained = _named(config.level_set, config).tiles
+        if config.dihedral:
             trained = orientations(trained)
         n_shared = np.count_nonzero(np.isin(level_hashes(batch.tiles), level_hashes(trained)))
         check(not n_shared, f"{n_shared:,} of {len(batch):,} levels of {name} are trained on: validate on others")
@@ -211,9 +211,9 @@ def _named(name: str, config: TrainingConfig) -> Batch:
     tiles = task.prepare(load_levels(name, task.letters, task).tiles)
     height, width = tiles.shape[1:]
     check(height == width, f"the levels of {name} must be square, got {height}x{width}")
-    sizes = ", ".join(map(str, config.levels.sizes))
+    sizes = ", ".join(map(str, config.sizes))
     check(
-        height - 2 in config.levels.sizes,
+        height - 2 in config.sizes,
         f"the levels of {name} have an inner size of {height - 2}, and sizes is {sizes}: give {height - 2}",
     )
     target = task.solve(tiles)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -57,7 +57,8 @@ class EvolvingLevels:
         Raises:
             ValueError: nearly all levels of this size are held out.
         """
-        population = LevelPopulation(config.population)
+        own = {each.name: getattr(config, each.name) for each in fields(PopulationConfig)}
+        population = LevelPopulation(PopulationConfig(**own))
         levels = population.fresh(LevelStream(config).fixed.tiles)
         population.insert(levels, levels.targets.mean(axis=(1, 2)), np.zeros(len(levels)))
         return cls(population)
@@ -103,17 +104,16 @@ class EvolvingLevels:
             update: the number of updates made so far.
             workers: the workers that share the scoring.
         """
-        breeding = config.breeding
-        if update % breeding.evolve_every:
+        if update % config.evolve_every:
             return
-        mean, self.regret = self.regret / breeding.evolve_every, 0.0
-        if not breeding.is_due(breeding.evolve_every, lambda: mean):
+        mean, self.regret = self.regret / config.evolve_every, 0.0
+        if not config.is_due(config.evolve_every, lambda: mean):
             return
         with self._timed():
             self.population.breed(
                 rng_for(config.seed, "offspring", update),
-                breeding.n_offspring,
-                breeding.parents,
+                config.n_offspring,
+                config.parents,
                 lambda tiles, targets: tuple(score_levels(model, Batch(tiles, targets), config, workers).T),
                 held_out(self.population.tiles.shape[1] - 2, config.problem),
             )
@@ -143,7 +143,7 @@ def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: 
     # wraps around, so that every worker has as many: a gather needs shares of one size
     places = (np.arange(n_each) * workers.size + workers.rank) % len(levels)
     at_once = config.batch_size // workers.size
-    n_steps, measured = config.model.n_iterations, []
+    n_steps, measured = config.n_iterations, []
     assert n_steps is not None
     for start in range(0, n_each, at_once):
         part = levels[places[start : start + at_once]]
@@ -151,7 +151,7 @@ def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: 
         with tf32(config.precision == "tf32", workers.device), low:
             maze = DeviceBatch.of(part, workers.device).one_hot(model.n_tiles)
             path = rollout(model, maze, n_steps, n_returned=PATH + 1)[:, PATH]
-        measured.append(measured_by(config.population, path, part))
+        measured.append(measured_by(config, path, part))
     return _in_order(torch.cat(measured), workers)[: len(levels)]
 
 

@@ -59,11 +59,11 @@ def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path
 
 def _rows(config: TrainingConfig) -> Batch:
     """Return levels of a run's own validation set, or of each of its families, up to the longest of all candidates."""
-    if config.levels.validation_set is not None:
+    if config.validation_set is not None:
         sources = [validation_batch(config)[:CANDIDATES]]
     else:
-        named = (config.levels.sizes[0], config.problem, CANDIDATES)
-        of_families = (validation_levels(family, *named).tiles for family in config.levels.families)
+        named = (config.sizes[0], config.problem, CANDIDATES)
+        of_families = (validation_levels(family, *named).tiles for family in config.families)
         sources = [with_solutions(tiles, config.problem) for tiles in of_families]
     n_each, chosen = -(-ROWS // len(sources)), []
     for levels in sources:

@@ -15,22 +15,25 @@ from ..policies.policy import Policy, program_of
 from ..policies.program import RELU
 from ..policies.registry import load
 from ..policies.weights import arguments_of, model_class, without_memory
-from .options import ModelConfig
 
 
-def shapes_of(config: ModelConfig, arguments: Mapping[str, Any]) -> Policy:
-    """Return a configuration's model on the meta device: its weights have shapes, but no memory.
+def shapes_of(model: str, arguments: Mapping[str, Any]) -> Policy:
+    """Return a model on the meta device: its weights have shapes, but no memory.
+
+    Args:
+        model: the name of its class.
+        arguments: the keyword arguments of its constructor, without the generator.
 
     Raises:
-        ValueError: the constructor refuses an argument, or does not take one that training passes.
+        ValueError: an unknown class; or its constructor refuses an argument, or does not take one that training passes.
     """
-    model = model_class(config.model)
-    lacking = [name for name in ("n_tiles", "n_channels", "generator") if name not in arguments_of(model)]
-    check(not lacking, f"the constructor of a model of class {config.model} must take {', '.join(lacking)}")
+    made = model_class(model)
+    lacking = [name for name in ("n_tiles", "n_channels", "generator") if name not in arguments_of(made)]
+    check(not lacking, f"the constructor of a model of class {model} must take {', '.join(lacking)}")
     try:
-        return without_memory(model, arguments)
+        return without_memory(made, arguments)
     except TypeError as error:
-        raise ValueError(f"a model of class {config.model} cannot be made: {error}") from error
+        raise ValueError(f"a model of class {model} cannot be made: {error}") from error
 
 
 @torch.no_grad()

@@ -1,6 +1,7 @@
-"""The parts of a training run's configuration, each of which checks its own options.
+"""The options of a training run, in groups, each of which has the rules between its own options.
 
-Importing this loads no torch: registries of models, losses and optimisers are imported when a part is made. An option
+`TrainingConfig` has the fields of all groups. A group is a heading of the help, and no record of its own. Importing
+this loads no torch: registries of models, losses and optimisers are imported when a configuration is made. An option
 has the same name everywhere: here, in `changed`, on the command line and in files.
 """
 
@@ -10,20 +11,19 @@ import itertools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Annotated, Any, Optional, cast
+from typing import Annotated, Any, Literal, Optional, cast
 
 from maze_nca_gym.mazes.families import FAMILIES, LEAST_SIZE
+from maze_nca_gym.mazes.tasks import TASKS
 from maze_nca_gym.support.names import did_you_mean, with_known
 from maze_nca_gym.support.options import (
     REQUIRED,
     Between,
-    Further,
     OneOf,
     Option,
     ReadOnly,
     Shown,
     check,
-    check_options,
     options_of,
     options_of_call,
     options_of_each,
@@ -33,6 +33,7 @@ from ..policies.architectures import ARCHITECTURES
 from .editing import EDITS
 
 INITIALISATIONS = ("usual", "paper")
+PRECISIONS = ("float32", "tf32", "bfloat16")
 GIVEN = ("n_tiles", "task", "n_channels", "n_iterations", "size", "generator")
 """Arguments of a model's constructor that the run sets, so they are no options of the model."""
 
@@ -73,17 +74,42 @@ MODEL_OPTIONS = _or_none(options_of_each({name: options_of(kind) for name, kind 
 """Options of the models of this package by name."""
 
 
-def _further(values: Mapping[str, Any]) -> Mapping[str, Option]:
-    return {**MODEL_OPTIONS, **options_of_model(values["model"])}
+@dataclass(frozen=True)
+class TrainingOptions:
+    """Options of the run as a whole, such as its task and its number of updates."""
+
+    task: Annotated[str, OneOf(TASKS)] = "shortest-path"
+    """Task to learn: shortest-path, diameter, or one of your own."""
+    order: str | None = None
+    """Order of directions by which the canonical solution, the target, is chosen among several optimal ones, such as
+    DLRU. It becomes the end of the task's name, and so a part of the model. None means the order that the task has,
+    usually ULDR: up, left, down, right."""
+    n_updates: Annotated[int, Between(1, 10**9)] = 8_000
+    """Number of updates of the weights."""
+    batch_size: Annotated[int, Between(1, 2**20)] = 64
+    """Number of levels in an update."""
+    precision: Annotated[str, OneOf(PRECISIONS)] = "float32"
+    """Number format: float32; tf32, which rounds the inputs of matrix products on a GPU and equals float32 on a CPU; or
+    bfloat16 (autocast). The last two are faster on hardware that supports them, such as CPUs with AVX512_BF16.
+    Elsewhere bfloat16 is slower."""
+    compile: bool | Literal["auto", "graphs"] = False
+    """How updates are made faster. True compiles the model's iterations with torch.compile, which takes half a minute.
+    graphs, for one CUDA GPU, records rollouts and their backward passes as CUDA graphs, one for each size and number of
+    iterations: on an H200 updates of small networks became two to five times as fast. auto times an update in each of
+    these ways, says how long each takes, and chooses the fastest if it is at least 1.1 times as fast as plain PyTorch.
+    Models that run in machine code, such as an NCA with shared weights on a CPU, need none of it."""
+    seed: Annotated[int, Between(0, 2**63 - 1)] = 0
+    """Seed of all randomness, at least 0: initial weights, levels and pool."""
+    evolve: bool = False
+    """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation")."""
+    evolve_absolute: bool = False
+    """Compare evolve_below with the mean regret itself (a squared error over all tiles) instead of its ratio to the
+    regret of empty paths. The paper's code of 2022 does so, with a threshold of 0.01."""
 
 
 @dataclass(frozen=True)
-class ModelConfig:
-    """Options of the model: its architecture, and the network from which its weights start.
-
-    Raises:
-        ValueError: a value out of range, or an option that the model's constructor does not take.
-    """
+class ModelOptions:
+    """Options of the model: its architecture, and the network from which its weights start."""
 
     model: Annotated[str, OneOf(_registry("..policies.weights", "MODELS"))] = "NCA"
     """Class of the model: NCA, GCN, GAT or MLP."""
@@ -98,14 +124,18 @@ class ModelConfig:
     """NCA: network from which training starts: a name from `policies list` or a model file (*.safetensors). Its weights
     become those of the first channels. All other channels start with random weights and do not feed into the first
     ones; with max-pooling there must be no others. None means random weights only."""
-    options: Annotated[Mapping[str, Any], Further(_further)] = field(default_factory=dict, hash=False)
-    """Further keyword arguments of the model's constructor by name; it has those that are not here by default."""
+    model_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Further keyword arguments of the model's constructor by name; an argument that is not here has its default."""
 
-    def __post_init__(self) -> None:
-        check_options(self)
+    def check_model_options(self) -> None:
+        """Check the further arguments of the model's constructor, and store them in their plain form.
+
+        Raises:
+            ValueError: an option that the constructor does not take, a value out of range, or a missing one.
+        """
         own = options_of_model(self.model)
         known, given = {**MODEL_OPTIONS, **own}, {}
-        for name, value in self.options.items():
+        for name, value in self.model_options.items():
             wrong, allowed = f"a model of class {self.model} has no option {name}", ", ".join(own) or "none"
             message = with_known(wrong, did_you_mean(name, own), f"its options: {allowed}")
             check(name in known, message)
@@ -113,7 +143,7 @@ class ModelConfig:
             if checked is not None or known[name].default is not None:
                 check(name in own, message)
                 given[name] = checked
-        object.__setattr__(self, "options", ReadOnly(given))
+        object.__setattr__(self, "model_options", ReadOnly(given))
         lacking = [name for name, option in own.items() if option.default is REQUIRED and name not in given]
         check(not lacking, f"a model of class {self.model} needs {', '.join(lacking)}")
         if self.initialisation != "usual":
@@ -127,12 +157,8 @@ class ModelConfig:
 
 
 @dataclass(frozen=True)
-class LevelsConfig:
-    """The levels to train on.
-
-    Raises:
-        ValueError: an unknown family, or a value out of range.
-    """
+class LevelsOptions:
+    """The levels to train on."""
 
     families: Annotated[tuple[str, ...], OneOf(FAMILIES, "family of levels")] = ("random",)
     """Families of levels, the same as for test sets; every batch has equal parts of each."""
@@ -160,8 +186,8 @@ class LevelsConfig:
     """Levels to validate on: the name or file of a level set of a size in --sizes, of which the first 1,024 are used.
     None means levels of the paper's kind, of the first size."""
 
-    def __post_init__(self) -> None:
-        check_options(self)
+    def check_levels(self) -> None:
+        """Raise ValueError where options of the levels contradict each other."""
         check(bool(self.families), f"families must name at least one of {', '.join(FAMILIES)}")
         check(bool(self.sizes), "sizes must hold at least one number")
         check(
@@ -176,12 +202,8 @@ class LevelsConfig:
 
 
 @dataclass(frozen=True)
-class LossConfig:
-    """The loss that training minimises.
-
-    Raises:
-        ValueError: an unknown loss, or a value out of range.
-    """
+class LossOptions:
+    """The loss that training minimises."""
 
     loss: Annotated[str, OneOf(_registry(".losses", "LOSSES"))] = "mse"
     """Loss of the path channel, averaged over tiles and levels: mse or cross-entropy."""
@@ -201,8 +223,8 @@ class LossConfig:
     channels predict the ways to the centre and into the deepest branch; they help on perfect mazes, and harm where
     there are loops."""
 
-    def __post_init__(self) -> None:
-        check_options(self)
+    def check_loss(self) -> None:
+        """Raise ValueError unless the moments of the loss ascend to the end of a rollout."""
         at = self.loss_steps
         check(
             bool(at) and at[-1] == 1 and at[0] > 0 and all(a < b for a, b in itertools.pairwise(at)),
@@ -211,12 +233,8 @@ class LossConfig:
 
 
 @dataclass(frozen=True)
-class OptimiserConfig:
-    """The optimiser, its learning rate and its schedule.
-
-    Raises:
-        ValueError: an unknown optimiser or schedule, or a value out of range.
-    """
+class OptimiserOptions:
+    """The optimiser, its learning rate and its schedule."""
 
     optimiser: Annotated[str, OneOf(_registry(".optimisers", "OPTIMISERS"))] = "adam"
     """Optimiser: adam, or soap, which needs fewer updates. Soap is Adam in a basis in which the entries of a layer's
@@ -238,17 +256,10 @@ class OptimiserConfig:
     """Highest decay of the moving average of the weights, which is validated and saved as the model; 0 means no
     average."""
 
-    def __post_init__(self) -> None:
-        check_options(self)
-
 
 @dataclass(frozen=True)
-class PoolConfig:
-    """Levels that keep their states from update to update.
-
-    Raises:
-        ValueError: a value out of range, or an option that has no effect without a pool.
-    """
+class PoolOptions:
+    """Levels that keep their states from update to update."""
 
     pool_size: Annotated[int, Between(0, 2**20)] = 0
     """Number of levels of each size that keep their states from update to update, for models whose iterations are all
@@ -271,8 +282,8 @@ class PoolConfig:
     state_noise: Annotated[float, Between(0, 10)] = 0.0
     """Standard deviation of the noise added to the states of a pool before a rollout."""
 
-    def __post_init__(self) -> None:
-        check_options(self)
+    def check_pool(self) -> None:
+        """Raise ValueError where options of the pool contradict each other, or have no effect without a pool."""
         is_idle = self.pool_edits != "few" and not self.pool_edited
         check(not is_idle, "pool_edits needs levels that are edited: set pool_edited")
         if not self.pool_size:

@@ -47,9 +47,9 @@ class Patience:
     @classmethod
     def of(cls, config: TrainingConfig) -> Patience | None:
         """Return the patience of a run: `pool_retry`, plus the longest update's iterations; None without retries."""
-        if config.pool.pool_retry is None:
+        if config.pool_retry is None:
             return None
-        return cls(config.pool.pool_retry, config.pool.pool_steps[1], config.loss.nearest_solution > 0)
+        return cls(config.pool_retry, config.pool_steps[1], config.nearest_solution > 0)
 
 
 @dataclass(eq=False)

@@ -56,7 +56,7 @@ def reporting(
         if not lines:
             return
         title = (
-            f"{config.model.model}, {config.model.n_channels} channels, {config.task}: update "
+            f"{config.model}, {config.n_channels} channels, {config.task}: update "
             f"{int(lines[-1]['update']):,} of {config.n_updates:,}, {duration(lines[-1]['seconds'])}"
         )
         if policy is not None:
@@ -84,7 +84,7 @@ def reporting(
             on_update(line)
             note, validated = f"loss {line['loss']:.4f}", next((one for one in lines[::-1] if "complete" in one), None)
             if validated is not None:
-                size = config.levels.sizes[0]
+                size = config.sizes[0]
                 note += f", {size}x{size} complete {validated['complete']:.1%}".replace("%", " %")
             if "mean_solution_length" in line:
                 note += f", path {line['mean_solution_length']:.1f}"

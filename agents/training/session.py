@@ -34,7 +34,7 @@ FILES = (MODEL, LEVELS, CURVES, ROLLOUTS, f"{EVENTS}/{EVENT_FILES}")
 
 def changes(name: str, config: TrainingConfig) -> dict[str, Any]:
     """Return the options in which a configuration differs from a preset, with the configuration's values."""
-    return differences(config.flat(), preset(name).flat())
+    return differences(config.to_json(), preset(name).to_json())
 
 
 def run_session(
@@ -61,7 +61,7 @@ def run_session(
         overwrite: whether to delete the run in the folder.
         on_update: receives each line of metrics.
     """
-    workers = find_workers(device, "--pool-retry" if config.pool.pool_retry is not None else "")
+    workers = find_workers(device, "--pool-retry" if config.pool_retry is not None else "")
     check_compile(config.compile, workers)
     if threads is None:  # this process's part of the usable cores, which all workers on this machine share
         threads = max(1, usable_cores() // number_in_environment("LOCAL_WORLD_SIZE"))
@@ -136,26 +136,25 @@ def run_session(
 
 
 def _describe(name: str, state: TrainingState, workers: Workers) -> Mapping[str, object]:
-    config, continued, levels = replace(state.config, compile=state.compiled), state.continued, state.config.levels
+    config, continued = replace(state.config, compile=state.compiled), state.continued
     base = name if PRESETS.ships(name) else "fast"  # so that the command needs no module that registers a preset
     # a run that was continued is made by several commands, one after the other
     call = current_call()
     parts = [changes(base, replace(config, n_updates=n)) for n in (*continued, config.n_updates)]
-    if levels.level_set is not None:
-        data = f"the levels of {levels.level_set} alone{', turned and mirrored' if levels.dihedral else ''}"
+    if config.level_set is not None:
+        data = f"the levels of {config.level_set} alone{', turned and mirrored' if config.dihedral else ''}"
     else:
-        kind = "fresh at every update" if levels.n_levels is None else f"{levels.n_levels:,} fixed ones"
+        kind = "fresh at every update" if config.n_levels is None else f"{config.n_levels:,} fixed ones"
         kind = "the first of a population that evolves" if config.evolve else kind
-        sizes = ", ".join(f"{size}x{size}" for size in levels.sizes)
-        data = f"{', '.join(levels.families)} levels at {sizes}, {kind}, none of any test or validation set"
-    start = config.to_json()["start_from"]
-    hints = ", with guidance at every tile" if config.loss.guidance else ""
+        sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
+        data = f"{', '.join(config.families)} levels at {sizes}, {kind}, none of any test or validation set"
+    hints = ", with guidance at every tile" if config.guidance else ""
     return {
         "command": recorded(*(call._replace(given={"preset": base, **part}) for part in parts)),
         "continued": list(continued),
         "compiled": state.compiled,
         "preset": name,
-        "data": data + hints + ("" if start is None else f", from the weights of {start}"),
+        "data": data + hints + ("" if config.start_from is None else f", from the weights of {config.start_from}"),
         "device": str(workers.device),
         "processes": workers.size,
         "threads": torch.get_num_threads(),
@@ -169,9 +168,9 @@ def _announce(run: RunFolder, state: TrainingState, workers: Workers) -> None:
         f"{config.n_updates:,} updates of {config.batch_size} levels on {workers.device}; Ctrl-C saves and ends"
     )
     if state.update == state.begin > 0:
-        schedule = config.optimiser.schedule
+        schedule = config.schedule
         rate = "a constant learning rate" if schedule == "constant" else f"the schedule {schedule} from its start"
-        kept = " and ".join(["optimiser", *["pool"] * bool(config.pool.pool_size), *["population"] * config.evolve])
+        kept = " and ".join(["optimiser", *["pool"] * bool(config.pool_size), *["population"] * config.evolve])
         print(
             f"the run was finished after {state.update:,} updates; it goes on from its weights, with a fresh {kept}, "
             f"and {rate}"

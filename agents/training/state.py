@@ -76,8 +76,8 @@ class TrainingState:
         if config.evolve and evolution is None:
             evolution = EvolvingLevels.start(config)
         model = config.make_model().to(device)
-        average = copy.deepcopy(model) if config.optimiser.ema_decay else None
-        optimiser = OPTIMISERS[config.optimiser.optimiser].make(model.parameters(), lr=config.optimiser.learning_rate)
+        average = copy.deepcopy(model) if config.ema_decay else None
+        optimiser = OPTIMISERS[config.optimiser].make(model.parameters(), lr=config.learning_rate)
         return cls(config, model, optimiser, average, evolution=evolution)
 
     def compile(self, how: Literal[True, "graphs"] = True) -> None:
@@ -134,7 +134,7 @@ class TrainingState:
             parts["average"] = self.average.state_dict()
         for key, parameter in self.model.named_parameters() if self.update > self.begin else ():
             kept = self.optimiser.state.get(parameter, {})  # nothing where there was no gradient
-            for name, tensor in OPTIMISERS[self.config.optimiser.optimiser].empty(parameter).items():
+            for name, tensor in OPTIMISERS[self.config.optimiser].empty(parameter).items():
                 parts.setdefault(name, {})[key] = kept.get(name, tensor)
         parts |= {f"pool {size}": pool.tensors() for size, pool in self.pools.items()}
         if self.evolution is not None:
@@ -174,7 +174,7 @@ class TrainingState:
             state.average.load_state_dict(parts["average"])
         on_device = state.optimiser.defaults.get("capturable", False)
         for key, parameter in state.model.named_parameters() if state.update > state.begin else ():
-            names = OPTIMISERS[config.optimiser.optimiser].empty(parameter)
+            names = OPTIMISERS[config.optimiser].empty(parameter)
             kept = {name: parts[name][key].to(parameter, copy=True) for name in names}
             where = parameter.device if on_device else None
             step = torch.tensor(float(state.update - state.begin), dtype=torch.float32, device=where)

@@ -54,36 +54,36 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
     """
     config, model, evolution = state.config, state.model, state.evolution
     n_before, n_updates = state.update - state.begin, config.n_updates - state.begin
-    rate = config.optimiser.learning_rate * SCHEDULES[config.optimiser.schedule](n_before / n_updates)
+    rate = config.learning_rate * SCHEDULES[config.schedule](n_before / n_updates)
     for group in state.optimiser.param_groups:
         group["lr"] = rate
     state.optimiser.zero_grad()
-    if config.pool.pool_size:
+    if config.pool_size:
         loss, after = _pooled(state, batch, stream, workers)
     else:
-        assert config.model.n_iterations is not None
+        assert config.n_iterations is not None
         if evolution is not None:
             members, batch = evolution.replay(config, state.update, batch)
         share = DeviceBatch.of(batch[workers.rank :: workers.size], workers.device, config.guide)
         ages = torch.zeros(len(share), dtype=torch.float32, device=workers.device)
-        loss, after = compute_gradients(state, share, None, ages, config.model.n_iterations)
+        loss, after = compute_gradients(state, share, None, ages, config.n_iterations)
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
     workers.average([*gradients, loss])
     norms = torch._foreach_norm(gradients)
     norm = torch.stack(norms).norm()
     if loss.is_cpu:  # on a GPU, reading the loss would wait for it
         _check(float(loss), float(norm), state.update + 1)
-    if config.optimiser.normalise_gradients:
+    if config.normalise_gradients:
         normalise(gradients, norms)
-    if config.optimiser.weight_decay:
+    if config.weight_decay:
         # before the step, as in AdamW: the weights that decay are those at which the gradients were taken
         weights = [p.detach() for p in model.parameters() if p.ndim > 1]
-        torch._foreach_mul_(weights, 1 - rate * config.optimiser.weight_decay)
+        torch._foreach_mul_(weights, 1 - rate * config.weight_decay)
     state.optimiser.step()
     state.update += 1
     state.unread.append(torch.stack([loss, norm]))
     if state.average is not None:
-        decay = min(config.optimiser.ema_decay, (n_before + 1) / (n_before + 10))
+        decay = min(config.ema_decay, (n_before + 1) / (n_before + 10))
         with torch.no_grad():
             torch._foreach_lerp_(list(state.average.parameters()), list(model.parameters()), 1 - decay)
     if evolution is not None:
@@ -116,23 +116,23 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     config, size = state.config, newcomers.tiles.shape[1] - 2
     rng = rng_for(config.seed, "pool", state.update)
     if size not in state.pools:
-        levels = stream.draw(rng_for(config.seed, "pool of size", size), config.pool.pool_size, size)
+        levels = stream.draw(rng_for(config.seed, "pool of size", size), config.pool_size, size)
         kept = DeviceBatch.of(levels, workers.device, config.guide)
         state.pools[size] = StatePool.fresh(kept, state.model.n_channels, Patience.of(config))
     pool = state.pools[size]
     fresh = DeviceBatch.of(newcomers, workers.device, config.guide)
     places = pool.draw(rng, config.batch_size, fresh)
-    n_edited = round(config.pool.pool_edited * config.batch_size)
+    n_edited = round(config.pool_edited * config.batch_size)
     if n_edited:
-        pool.edit(rng, places[len(newcomers) :][:n_edited], config.problem, config.pool.pool_edits)
-    n_steps = int(rng.integers(config.pool.pool_steps[0], config.pool.pool_steps[1] + 1))
+        pool.edit(rng, places[len(newcomers) :][:n_edited], config.problem, config.pool_edits)
+    n_steps = int(rng.integers(config.pool_steps[0], config.pool_steps[1] + 1))
     part = slice(workers.rank, None, workers.size)
     batch, states, ages = pool.take(places)
-    if config.pool.state_noise:
+    if config.state_noise:
         # drawn on the device of the states; CPU and GPU draw different numbers
         generator = torch_rng_for(config.seed, "noise", state.update, device=states.device)
         noise = torch.randn(states.shape, generator=generator, dtype=states.dtype, device=states.device)
-        states = states + config.pool.state_noise * noise
+        states = states + config.state_noise * noise
     loss, after = compute_gradients(state, batch[part], states[part], ages[part], n_steps)
     order = [places[rank :: workers.size] for rank in range(workers.size)]
     for members, reached in zip(order, workers.gather(after).chunk(workers.size), strict=True):
@@ -147,32 +147,32 @@ def compute_gradients(
     pool, the state has only the channels that the loss reads."""
     config = state.config
     maze = batch.one_hot(state.model.n_tiles)
-    n_returned = None if config.pool.pool_size else config.n_shown  # a pool keeps whole states
-    marks = counted_iterations(config.loss.loss_steps, n_steps)
+    n_returned = None if config.pool_size else config.n_shown  # a pool keeps whole states
+    marks = counted_iterations(config.loss_steps, n_steps)
     with tf32(config.precision == "tf32", maze.device):
         with torch.autocast(maze.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-            growth = math.inf if config.optimiser.gradient_growth is None else config.optimiser.gradient_growth
+            growth = math.inf if config.gradient_growth is None else config.gradient_growth
             with nullcontext() if state.graphs is None else preferring(state.graphs):
                 states = rollout(state.model, maze, marks, start, n_returned=n_returned, growth=growth)
             wanted = batch.target
-            if config.loss.nearest_solution:
-                wanted = _nearest_optima(batch, states[-1], config.loss.nearest_solution, config.problem.order)
+            if config.nearest_solution:
+                wanted = _nearest_optima(batch, states[-1], config.nearest_solution, config.problem.order)
             had = torch.stack([ages + mark for mark in marks])
-            counted = had_time(solution_lengths(batch.target), had, config.loss.loss_after)
-            losses = path_losses(config.loss.loss, states, wanted.float(), counted, damped=config.pool.pool_size > 0)
-            if config.loss.guidance:
+            counted = had_time(solution_lengths(batch.target), had, config.loss_after)
+            losses = path_losses(config.loss, states, wanted.float(), counted, damped=config.pool_size > 0)
+            if config.guidance:
                 assert batch.guidance is not None
                 assert batch.after is not None
                 of_tiles = had[:, :, None, None] >= batch.after
                 first = config.n_shown - batch.guidance.shape[1]
                 hinted = guidance_losses(states, batch.guidance.float(), of_tiles, first)
-                losses = losses + config.loss.guidance * hinted
+                losses = losses + config.guidance * hinted
         losses.sum().backward()  # type: ignore[no-untyped-call]
     return losses.detach().sum(), states[-1].detach()
 
 
 def _nearest_optima(batch: DeviceBatch, state: Tensor, nearest_solution: float, order: str) -> Tensor:
-    """Return (B, H, W) bool optimal solutions, see `LossConfig.nearest_solution`; they are computed on the CPU.
+    """Return (B, H, W) bool optimal solutions, see `LossOptions.nearest_solution`; they are computed on the CPU.
 
     Of several that are equally near, the first in the order of directions is chosen.
     """

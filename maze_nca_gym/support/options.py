@@ -10,9 +10,9 @@ A field defines the check of its value, its JSON, and the option on the command 
 ...     def __post_init__(self) -> None:
 ...         check_options(self)
 
-Rules across fields are written by hand, below `check_options`. Options nest: a field that is such a dataclass
-contributes its own options, without a prefix. The arguments of a function that is `checked` are options too, with their
-help taken from its docstring; this is how a function becomes a command.
+Rules across fields are written by hand, below `check_options`. Options come in groups: a dataclass that inherits from
+others has their fields, and the help shows each below the class that declares it first. The arguments of a function
+that is `checked` are options too, with their help taken from its docstring; this is how a function becomes a command.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class OneOf:
 class Further:
     """Options that depend on the values of other options, such as those of a chosen class.
 
-    It annotates a field that is a mapping, and decorates a function that takes them as `**options`.
+    It decorates a function that takes them as `**options`.
 
     Attributes:
         options_of: given values by name -> the further options by name. It gets at least the values of the options in
@@ -266,33 +266,19 @@ class Option:
         return stored
 
 
-def options_of(kind: Any) -> dict[str, Option]:
-    """Return the options of a dataclass and of its parts, by name."""
-    found: dict[str, Option] = {}
-    for name, field in _described(kind).items():
-        if field.is_part:
-            found |= {each: inner for each, inner in options_of(field.option.type).items() if each not in found}
-        elif field.further is None:
-            found[name] = field.option
-    return found
-
-
-class _Field(NamedTuple):
-    """A field of a dataclass: an option, a part with options of its own, or a mapping of further ones."""
-
-    option: Option
-    further: Further | None
-    is_part: bool
-
-
 @cache
-def _described(kind: Any) -> Mapping[str, _Field]:
-    hints, described = _plain(get_type_hints(kind, include_extras=True)), {}
+def options_of(kind: Any) -> Mapping[str, Option]:
+    """Return the options of a dataclass, one for each field, by name.
+
+    The class that declares a field first is its group, and has its type and help: to declare it again changes its
+    default alone.
+    """
+    found = {}
     for field in fields(kind):
-        option = _option(field.name, hints[field.name], REQUIRED if field.default is MISSING else field.default, kind)
-        is_part = isinstance(option.type, type) and is_dataclass(option.type)
-        described[field.name] = _Field(option, _note(hints[field.name], Further), is_part)
-    return types.MappingProxyType(described)
+        group = next(each for each in reversed(kind.__mro__) if field.name in vars(each).get("__annotations__", ()))
+        hint = _plain(get_type_hints(group, include_extras=True))[field.name]
+        found[field.name] = _option(field.name, hint, REQUIRED if field.default is MISSING else field.default, group)
+    return types.MappingProxyType(found)
 
 
 @cache
@@ -516,15 +502,15 @@ def with_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> d
     return found
 
 
-def check_options(part: Any) -> None:
+def check_options(record: Any) -> None:
     """Check every field of a dataclass, and store the values in their plain form.
 
     Raises:
         ValueError: a value of another type, or one that is not allowed.
     """
-    kind: Any = type(part)
-    for name, field in _described(kind).items():
-        object.__setattr__(part, name, field.option.check(getattr(part, name)))
+    kind: Any = type(record)
+    for name, option in options_of(kind).items():
+        object.__setattr__(record, name, option.check(getattr(record, name)))
 
 
 def check(condition: bool, message: str) -> None:
@@ -556,40 +542,6 @@ def meant(name: str, known: Collection[str]) -> str:
     if name in CONTINUED and "overwrite" in known:
         return ": the same command goes on with a run that was stopped"
     return did_you_mean(FAMILIAR.get(name, name) if FAMILIAR.get(name) in known else name, known)
-
-
-def flat(part: Any) -> dict[str, Any]:
-    """Return the values of a dataclass and of its parts, by the names of the options."""
-    kind: Any = type(part)
-    values: dict[str, Any] = {}
-    for name in _described(kind):
-        value = getattr(part, name)
-        inner = flat(value) if is_dataclass(value) else value if isinstance(value, Mapping) else {name: value}
-        values |= {each: inner[each] for each in inner if each not in values}
-    return values
-
-
-def with_values(part: R, values: Mapping[str, Any]) -> R:
-    """Return a dataclass with other values, given by the names of its options and of its parts'.
-
-    Further options of a field are kept if they still exist with the new values.
-
-    Raises:
-        ValueError: a value that it refuses.
-    """
-    kind: Any = type(part)
-    given: dict[str, Any] = {}
-    for name, field in _described(kind).items():
-        before = getattr(part, name)
-        if field.is_part:
-            given[name] = with_values(before, values)
-        elif field.further is None:
-            given[name] = values.get(name, before)
-        else:
-            further = field.further.options_of({**vars(part), **values})
-            own = {each: value for each, value in values.items() if each not in _described(kind)}
-            given[name] = {each: value for each, value in {**before, **own}.items() if each in further}
-    return cast(R, kind(**given))
 
 
 def to_json(values: Any) -> Any:

@@ -211,7 +211,7 @@ def test_a_suffix_of_another_format_is_refused(call):
 def test_any_sequence_is_taken_where_a_list_is():
     """Such as that of Hydra."""
     several = UserList([4, 6])
-    assert changed("fast", sizes=several).levels.sizes == (4, 6)
+    assert changed("fast", sizes=several).sizes == (4, 6)
     assert load_levels(UserList(["S.T", "..."])).tiles.shape == (1, 2, 3)
     assert solve("shortest-path-bfs", n=1, size=several).levels.tiles.shape == (1, 6, 8)
     sweep = read_sweep({"vary": {"n_channels": several, "sizes": [several, np.array([5])]}, "seeds": several})

@@ -64,7 +64,7 @@ class TestGuarantees:
         if name not in SHIPPED:
             return
         model = load(name)
-        assert (config.task, config.model.n_channels) == (model.task, model.n_channels)
+        assert (config.task, config.n_channels) == (model.task, model.n_channels)
         assert config.make_model().n_weights == model.n_weights
 
 

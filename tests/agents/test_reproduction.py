@@ -167,7 +167,7 @@ class TestScales:
     def test_full_is_the_paper(self):
         for config in (config for row in ROWS for config in configs_of(row)):
             assert SCALES["full"].shrink(config) is config
-        assert (config.n_updates, config.levels.n_levels, config.batch_size) == (50_000, 10_000, 64)
+        assert (config.n_updates, config.n_levels, config.batch_size) == (50_000, 10_000, 64)
 
     def test_all_rows_shrink_and_stay_different(self):
         scale = SCALES["small"]
@@ -181,14 +181,14 @@ class TestScales:
             if before.model.model == "MLP":
                 nodes = shapes_of(before.model, before.model_arguments).n_nodes
                 assert after.model.options["n_nodes"] == nodes // scale.narrower
-            kept = {name: value for name, value in before.flat().items() if name not in SHRUNK}
-            assert kept == {name: value for name, value in after.flat().items() if name not in SHRUNK}
+            kept = {name: value for name, value in before.to_json().items() if name not in SHRUNK}
+            assert kept == {name: value for name, value in after.to_json().items() if name not in SHRUNK}
         assert len(set(map(str, shrunk))) == 148
 
     def test_populations_get_as_many_offspring_for_each_level(self):
         def offspring(config):
-            n_times = config.n_updates / config.breeding.evolve_every
-            return n_times * config.breeding.n_offspring / config.population.capacity
+            n_times = config.n_updates / config.evolve_every
+            return n_times * config.n_offspring / config.capacity
 
         for before in (config for row in find_rows(["6"]) for config in configs_of(row) if config.evolve):
             after = SCALES["small"].shrink(before)
@@ -240,7 +240,7 @@ class TestReproduce:
     def test_training_is_measured_on_the_training_set(self, paper):
         (job,) = make_jobs([NCA], paper[0])
         fixed = LevelStream(job.config).fixed
-        path = find_paths(load_model(job.folder / "model.safetensors"), fixed.tiles, job.config.model.n_iterations)
+        path = find_paths(load_model(job.folder / "model.safetensors"), fixed.tiles, job.config.n_iterations)
         found = job.result()["figures"]
         assert found["train solution length"] == fixed.target.sum() / 64
         assert found["train accuracy"] == pytest.approx(paper_accuracy(path, fixed.target), abs=1e-9)

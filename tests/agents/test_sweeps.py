@@ -259,7 +259,7 @@ class TestSweep:
         run_job = jobs.run_job
 
         def diverge(job):
-            if job.config.optimiser.learning_rate > 1:
+            if job.config.learning_rate > 1:
                 raise Diverged("the loss is nan")
             run_job(job)
 

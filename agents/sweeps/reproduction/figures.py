@@ -107,7 +107,7 @@ def draw(
                 verdict = (
                     "correct" if correct[chosen] else f"wrong, {overlap[chosen]:.0%} overlap".replace("%", "\xa0%")
                 )
-                about = f"{best.config.model.model}, {policy.task}, {size}x{size}, seed {best.config.seed}"
+                about = f"{best.config.model}, {policy.task}, {size}x{size}, seed {best.config.seed}"
                 drawn.append(strip(path, pictures, words, f"{about}: {verdict}", printed=width))
                 break
     return drawn

@@ -145,8 +145,8 @@ class PaperScale:
         if self.name == "full":
             return config
         values: dict[str, Any] = {
-            "n_channels": max(LEAST_CHANNELS, config.model.n_channels // self.narrower),
-            "n_iterations": config.model.n_iterations and max(1, config.model.n_iterations // self.shorter),
+            "n_channels": max(LEAST_CHANNELS, config.n_channels // self.narrower),
+            "n_iterations": config.n_iterations and max(1, config.n_iterations // self.shorter),
             "sizes": (self.size,),
             "n_levels": self.n_levels,
             "n_updates": self.n_updates,
@@ -157,13 +157,13 @@ class PaperScale:
         if nodes is not None:
             values["n_nodes"] = nodes // self.narrower
         if config.evolve:
-            fewer_updates, fewer_levels = self.n_updates / config.n_updates, self.n_levels / config.population.capacity
-            every = config.breeding.evolve_every * fewer_updates / fewer_levels
+            fewer_updates, fewer_levels = self.n_updates / config.n_updates, self.n_levels / config.capacity
+            every = config.evolve_every * fewer_updates / fewer_levels
             whole = max(1, math.ceil(every))
             values |= {"capacity": self.n_levels, "evolve_every": whole}
-            values["n_offspring"] = round(config.breeding.n_offspring * whole / every)
-            if config.evolve_absolute and config.breeding.evolve_below is not None:
-                relative = config.breeding.evolve_below / EMPTY_LOSS[config.task]
+            values["n_offspring"] = round(config.n_offspring * whole / every)
+            if config.evolve_absolute and config.evolve_below is not None:
+                relative = config.evolve_below / EMPTY_LOSS[config.task]
                 values |= {"evolve_absolute": False, "evolve_below": relative}
         return changed(config, **values)
 
@@ -182,7 +182,7 @@ SCALES = {
 def n_steps_on(policy: Policy, config: TrainingConfig, *, is_large: bool) -> int:
     """Return the iterations on a test set: those of the training, or twice as many on the larger mazes if weights are
     shared."""
-    n_steps = config.model.n_iterations
+    n_steps = config.n_iterations
     assert n_steps is not None, "the presets of the paper state the iterations"
     return 2 * n_steps if is_large and policy.max_steps is None else n_steps
 
@@ -244,8 +244,8 @@ def configurations(row: SweepRow) -> dict[str, TrainingConfig]:
     found = {}
     for value in values:
         config = changed(base, **published_recipe(row.options["model"]), **{**row.options, pooled: value})
-        model, given = config.model, config.model.options
-        words = [config.task, model.model.lower(), f"{model.n_channels}-channels", f"{model.n_iterations}-iterations"]
+        given, words = config.model_options, [config.task, config.model.lower()]
+        words += [f"{config.n_channels}-channels", f"{config.n_iterations}-iterations"]
         words += [f"kernel-{given['kernel_size']}"] if "kernel_size" in given else []
         with_it = {"cut_corners": "cut", "max_pool": "pool", "edge_features": "edges"}
         without = {"shared_weights": "separate", "traversable_edges_only": "grid"}

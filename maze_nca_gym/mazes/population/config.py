@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from maze_nca_gym.mazes.mutation import MUTATIONS, find_mutation
 from maze_nca_gym.mazes.population.selection import PRIORITISATIONS
 from maze_nca_gym.mazes.tasks import TASKS, Task, find_task
-from maze_nca_gym.support.options import Above, Between, Further, OneOf, Option, check_options, options_of
+from maze_nca_gym.support.options import Above, Between, OneOf, check_options
 
 EVICTIONS = ("fitness", "replay-weight")
 MEASURES = ("regret", "loss", "accuracy")
@@ -17,10 +17,6 @@ MEASURES = ("regret", "loss", "accuracy")
 SCORES = (*MEASURES, "learnability")
 PARENTS = ("random", "fittest", "replay")
 """Rules by which parents of offspring are chosen."""
-
-
-def _of_mutation(values: Mapping[str, Any]) -> Mapping[str, Option]:
-    return options_of(MUTATIONS[values["mutation"]]) if values["mutation"] in tuple(MUTATIONS) else {}
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ class PopulationConfig:
     mutation: Annotated[str, OneOf(MUTATIONS)] = "flip"
     """How offspring are made: flip changes each tile with a small probability, edits makes a fixed number of
     changes, swaps exchanges the tiles of a fixed number of pairs of places."""
-    mutation_options: Annotated[Mapping[str, Any], Further(_of_mutation)] = field(default_factory=dict, hash=False)
+    mutation_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Options of that mutation."""
 
     def __post_init__(self) -> None:
@@ -110,16 +106,3 @@ class BreedingSchedule:
             error: returns the agent's mean regret on recent levels, relative to the regret of empty paths.
         """
         return n >= self.evolve_every and (self.evolve_below is None or error() < self.evolve_below)
-
-
-PAPER_POPULATION = PopulationConfig(
-    capacity=10_000,
-    prioritisation="uniform",
-    top_k=64,
-    staleness_weight=0.0,
-    score="loss",
-    mutation_options={"tile_rate": 0.1, "source_rate": 0.05},
-)
-"""Population of the paper's training, with the rates of its code."""
-PAPER_BREEDING = BreedingSchedule(replay_probability=1.0)
-"""Schedule of the paper's training: fresh levels come only at the start."""

@@ -33,10 +33,10 @@ OPTIONS = {
 
 def small(name: str) -> TrainingConfig:
     """A preset in miniature."""
-    if preset(name).pool.pool_size:
+    if preset(name).pool_size:
         return changed(preset(name), **SMALL, **POOLED)
     evolving = {"capacity": 24, "evolve_every": 4, "n_offspring": 9} if preset(name).evolve else {}
-    fixed = {} if preset(name).levels.n_levels is None else {"n_levels": 16}
+    fixed = {} if preset(name).n_levels is None else {"n_levels": 16}
     return changed(preset(name), **SMALL, **evolving, **fixed, sizes=(9,), n_iterations=5)
 
 

@@ -104,7 +104,7 @@ def interrupt(folder: Path, config: TrainingConfig, save: float, seed: int, numb
     whole.mkdir(parents=True)
     pieces.mkdir()
     data.validation_batch(config)
-    data.held_out(config.levels.sizes[0], config.problem)
+    data.held_out(config.sizes[0], config.problem)
     codes, interrupted = finish(lambda out: train_in(whole, config, save, out)), []
     for number in numbers:
         child, lines = fork(lambda out: train_in(pieces, config, save, out))

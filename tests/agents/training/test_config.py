@@ -14,18 +14,15 @@ from maze_nca_gym.agents.automata.shipped.healing import HEALING
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.training import (
     PRESETS,
-    LevelsConfig,
-    LossConfig,
-    ModelConfig,
-    PoolConfig,
     TrainingConfig,
     changed,
     preset,
 )
-from maze_nca_gym.agents.training.config import OPTIONS
+from maze_nca_gym.agents.training.config import OPTIONS, WITHOUT_EVOLUTION
+from maze_nca_gym.agents.training.options import LevelsOptions, OptimiserOptions, PoolOptions
 from maze_nca_gym.agents.training.presets import published_recipe
 from maze_nca_gym.mazes.families import FAMILIES, Family
-from maze_nca_gym.support.options import type_name
+from maze_nca_gym.support.options import options_of, type_name
 
 POOL = {"pool_size": 64, "n_iterations": None}
 VARIED = changed(
@@ -49,19 +46,20 @@ EVOLVING = changed(
 )
 
 
-@for_each("name", [name for name in PRESETS if preset(name).pool.pool_size])
+@for_each("name", [name for name in PRESETS if preset(name).pool_size])
 def test_one_option_leaves_the_pool_of_a_preset_out(name):
-    config = changed(preset(name), pool_size=0)
-    assert config.pool == PoolConfig()
-    assert config.model.n_iterations == ModelConfig().n_iterations
-    assert (config.levels, config.optimiser) == (preset(name).levels, preset(name).optimiser)
+    config, before, usual = changed(preset(name), pool_size=0), preset(name), TrainingConfig()
+    assert config.n_iterations == usual.n_iterations
+    assert all(getattr(config, option) == getattr(usual, option) for option in options_of(PoolOptions))
+    others = {**options_of(LevelsOptions), **options_of(OptimiserOptions)}
+    assert all(getattr(config, option) == getattr(before, option) for option in others)
     refused("state_noise needs a pool: set pool_size", changed, preset(name), pool_size=0, state_noise=0.1)
 
 
 @for_each("name", [name for name in PRESETS if preset(name).evolve])
 def test_one_option_leaves_the_evolution_of_a_preset_out(name):
     plain = changed(preset(name), evolve=False)
-    assert (plain.breeding, plain.population) == (TrainingConfig().breeding, changed(plain).population)
+    assert WITHOUT_EVOLUTION.items() <= plain.to_json().items()
     assert plain == preset(name.removesuffix("-evolved"))
 
 
@@ -109,7 +107,7 @@ def test_the_seed_decides_the_initial_weights():
 @for_each("model", ["GCN", "GAT", "MLP"])
 def test_a_changed_model_loses_the_options_that_it_has_not(model):
     config = changed("fast", model=model, batch_size=4)
-    assert (config.model.model, config.batch_size, config.model.options) == (model, 4, {})
+    assert (config.model, config.batch_size, config.model_options) == (model, 4, {})
     refused("has no option cut_corners", changed, "fast", model=model, cut_corners=True)
 
 
@@ -172,24 +170,24 @@ def test_values_that_are_refused(changes, message):
     refused(message, changed, TrainingConfig(), **changes)
 
 
-def test_options_of_another_mutation_are_refused_and_in_older_files_ignored():
-    with pytest.raises(ValueError, match="mutation 'flip' has no option n_edits; it takes tile_rate, source_rate"):
-        changed(TrainingConfig(), evolve=True, n_edits=7)
-    older = {**changed(TrainingConfig(), evolve=True).to_json(), "n_edits": 7}
-    assert TrainingConfig.from_json(older) == changed(TrainingConfig(), evolve=True)
+def test_options_of_another_mutation_are_refused():
+    message = "mutation 'flip' has no option n_edits; it takes tile_rate, source_rate"
+    refused(message, changed, TrainingConfig(), evolve=True, n_edits=7)
+    refused(message, TrainingConfig.from_json, {**TrainingConfig(evolve=True).to_json(), "n_edits": 7})
+    assert changed(EVOLVING, mutation="flip").mutation_options == {"tile_rate": 0.1, "source_rate": 0.05}
 
 
 def test_the_evolved_presets_differ_from_the_paper_in_that_alone():
     for name in ("paper-shortest-path", "paper-diameter"):
         usual = {option: OPTIONS[option].default for option in ("evolve_absolute", "evolve_every", "evolve_below")}
         assert changed(preset(f"{name}-evolved"), evolve=False, **usual) == preset(name)
-    assert changed(preset("fast"), evolve=True).population.prioritisation == "uniform"
+    assert changed(preset("fast"), evolve=True).prioritisation == "uniform"
 
 
 @for_each("model", ["NCA", "GCN", "GAT", "MLP"])
 def test_every_model_of_the_paper_has_its_recipe(model):
     config = changed(preset("paper-shortest-path"), model=model, n_channels=8, **published_recipe(model))
-    assert config.optimiser.learning_rate == (5e-5 if model == "NCA" else 1e-4)
+    assert config.learning_rate == (5e-5 if model == "NCA" else 1e-4)
     trained = config.make_model()
     assert trained.last_relu
     assert not getattr(trained, "normalise_edges", False)
@@ -248,12 +246,13 @@ def test_values_of_another_type(name):
         assert str(caught.value) == f"{name} must be of type {kind}, got {value!r}"
 
 
-def test_parts_check_themselves():
-    refused("loss_after must be from 0 to 1,024, got -1", LossConfig, loss_after=-1)
-    refused("model must be of type ModelConfig, got 'NCA'", TrainingConfig, model="NCA")
-    config = TrainingConfig(task="diameter", model=ModelConfig(n_channels=8), levels=LevelsConfig(sizes=(8,)))
-    assert config == changed(TrainingConfig(), task="diameter", n_channels=8, sizes=(8,))
-    assert config.population.task == "diameter"
+def test_every_option_is_a_field_of_one_record():
+    refused("loss_after must be from 0 to 1,024, got -1", TrainingConfig, loss_after=-1)
+    refused("model must be of type str, got 1", TrainingConfig, model=1)
+    config = TrainingConfig(task="diameter", n_channels=8, sizes=(8,), model_options={"kernel_size": 5})
+    assert config == changed(TrainingConfig(), task="diameter", n_channels=8, sizes=(8,), kernel_size=5)
+    assert config == replace(TrainingConfig(), task="diameter", n_channels=8, sizes=8, model_options={"kernel_size": 5})
+    assert not any(isinstance(value, dict) for value in config.to_json().values())
 
 
 def test_every_option_has_a_help():
@@ -265,11 +264,9 @@ def test_a_misspelt_option_says_which_is_meant(name, meant):
     refused(rf"a configuration has no option {name}\. Did you mean {meant}\?", changed, TrainingConfig(), **{name: 1})
 
 
-def test_flat_options_are_refused_with_the_call_that_takes_them():
-    message = r"given by changed\(TrainingConfig\(\), n_channels=6, sizes=\(8,\)\)"
-    refused(message, TrainingConfig, seed=3, n_channels=6, sizes=(8,))
-    config = changed(TrainingConfig(seed=3), n_channels=6, sizes=(8,))
-    assert copy.deepcopy(config) is config == replace(config)  # and so keeps its task, whatever is registered
+def test_a_copy_keeps_its_task_whatever_is_registered():
+    config = TrainingConfig(seed=3, n_channels=6, sizes=(8,))
+    assert copy.deepcopy(config) is config == replace(config)
 
 
 WIDE = changed("fast", kernel_size=5)
@@ -279,8 +276,8 @@ WIDE = changed("fast", kernel_size=5)
     "values",
     [
         PRESETS["fast"],
-        WIDE.model.options,
-        WIDE.population.mutation_options,
+        WIDE.model_options,
+        WIDE.mutation_options,
         FAMILIES["loops"].variants[0],
         find_policy("all-shortest-paths").options,
         HEALING.rules,
@@ -309,11 +306,11 @@ def test_values_that_were_checked_stay(values, change):
 
 def test_values_are_a_copy_of_what_was_given():
     options, variant = {"kernel_size": 5}, {"loop_fraction": 0.2}
-    config, family = replace(WIDE.model, options=options), Family("loops", "mine", (variant,))
+    config, family = replace(WIDE, model_options=options), Family("loops", "mine", (variant,))
     options["kernel_size"] = variant["loop_fraction"] = 4
-    assert (config.options, family.variants) == ({"kernel_size": 5}, ({"loop_fraction": 0.2},))
+    assert (config.model_options, family.variants) == ({"kernel_size": 5}, ({"loop_fraction": 0.2},))
     assert pickle.loads(pickle.dumps(config)) == copy.deepcopy(config) == config
-    assert type(copy.deepcopy(config).options) is type(config.options)
+    assert type(copy.copy(config).model_options) is type(config.model_options)
 
 
 @for_each(

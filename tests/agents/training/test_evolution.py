@@ -73,7 +73,7 @@ def noisy(batch: Batch) -> torch.Tensor:
 
 
 def test_the_paper_measures_the_loss_against_the_canonical_solutions():
-    batch, config = LevelStream(tiny()).batch(0), tiny().population
+    batch, config = LevelStream(tiny()).batch(0), tiny()
     assert config.score == "loss"
     path = noisy(batch)
     measured = measured_by(config, path, batch).numpy()
@@ -109,7 +109,7 @@ def test_the_fitness_of_levels_is_what_the_update_saw_of_them():
 
 def rollout_paths(state: TrainingState, tiles: np.ndarray) -> np.ndarray:
     maze = torch.from_numpy(one_hot(tiles, state.model.n_tiles))
-    return rollout(state.model, maze, state.config.model.n_iterations)[:, 0].detach().numpy().copy()
+    return rollout(state.model, maze, state.config.n_iterations)[:, 0].detach().numpy().copy()
 
 
 def test_levels_are_scored_in_parts_as_at_once():
@@ -117,7 +117,7 @@ def test_levels_are_scored_in_parts_as_at_once():
     levels = LevelStream(tiny(batch_size=21)).batch(0)
     paths = torch.from_numpy(rollout_paths(state, levels.tiles))
     measured = score_levels(state.model, levels, state.config, ALONE)
-    np.testing.assert_allclose(measured, measured_by(state.config.population, paths, levels), rtol=1e-4)
+    np.testing.assert_allclose(measured, measured_by(state.config, paths, levels), rtol=1e-4)
     assert score_levels(state.model, levels[:0], state.config, ALONE).shape == (0, 2)
 
 

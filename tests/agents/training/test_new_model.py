@@ -12,7 +12,7 @@ from training_runs import CPU, POOL, loaded, tiny, train_in
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.policies.architectures import ARCHITECTURES
 from maze_nca_gym.agents.policies.weights import model_class, register_model
-from maze_nca_gym.agents.training import MODEL, Intervals, ModelConfig, TrainingConfig, TrainingState, changed
+from maze_nca_gym.agents.training import MODEL, Intervals, TrainingConfig, TrainingState, changed
 from maze_nca_gym.agents.training.options import GIVEN
 from maze_nca_gym.support.options import options_of, options_of_call
 
@@ -49,7 +49,7 @@ def registered(tmp_path, monkeypatch, forgotten):
 
 def test_a_new_model_is_trained_saved_and_loaded_with_an_option_of_its_own(registered, tmp_path):
     config = tiny(model="TwoLayerNCA", hidden=12, slope=0.25, n_updates=4)
-    assert config.model.options == {"hidden": 12, "slope": 0.25}
+    assert config.model_options == {"hidden": 12, "slope": 0.25}
     assert TrainingConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
     assert changed(config, hidden=3).make_model().first.out_channels == 3
     train_in(tmp_path, TrainingState.start(config, CPU), Intervals(log=2, validate=2))
@@ -89,13 +89,13 @@ def test_its_options_are_checked():
     refused("a configuration has no option hiden", tiny, model="TwoLayerNCA", hiden=2)
     with pytest.raises(ValueError, match="TwoLayerNCA has no option kernel_size; its options: hidden, slope"):
         tiny(model="TwoLayerNCA", kernel_size=3)
-    refused("a model of class NCA has no option hidden", ModelConfig, options={"hidden": 3})
-    assert changed(tiny(model="TwoLayerNCA", hidden=12), model="NCA").model.options == {}
+    refused("a model of class NCA has no option hidden", TrainingConfig, model_options={"hidden": 3})
+    assert changed(tiny(model="TwoLayerNCA", hidden=12), model="NCA").model_options == {}
 
 
 def test_none_is_the_default_unless_the_constructor_takes_it_for_something_else(registered):
-    assert changed(tiny(model="TwoLayerNCA", hidden=12), hidden=None).model.options == {}
-    assert changed(tiny(model="NCA", kernel_size=5), kernel_size=None, state_limit=None).model.options == {}
+    assert changed(tiny(model="TwoLayerNCA", hidden=12), hidden=None).model_options == {}
+    assert changed(tiny(model="NCA", kernel_size=5), kernel_size=None, state_limit=None).model_options == {}
 
     class Bounded(registered):
         def __init__(self, n_tiles, n_channels, limit: float | None = 2.0, generator=None):
@@ -103,10 +103,10 @@ def test_none_is_the_default_unless_the_constructor_takes_it_for_something_else(
             self.arguments = {"n_tiles": n_tiles, "n_channels": n_channels, "limit": limit}
 
     register_model(Bounded)
-    assert tiny(model="Bounded").model.options == {}
+    assert tiny(model="Bounded").model_options == {}
     for limit in (None, 2.0):
         config = tiny(model="Bounded", limit=limit)
-        assert config.model.options == {"limit": limit}
+        assert config.model_options == {"limit": limit}
         assert TrainingConfig.from_json(config.to_json()) == config
 
 

@@ -161,7 +161,7 @@ class TestPictures:
 
     @for_each("n", [1, 3, 100])
     def test_the_rows_are_of_the_validation_set_if_there_is_one(self, tmp_path, n):
-        own = LevelSet(generate(np.random.default_rng(3), n, CONFIG.levels.sizes[0]))
+        own = LevelSet(generate(np.random.default_rng(3), n, CONFIG.sizes[0]))
         own.save(tmp_path / "own.npz")
         rows = figures._rows(changed(CONFIG, validation_set=str(tmp_path / "own.npz"), families=("random", "loops")))
         shown = {tiles.tobytes() for tiles in rows.tiles}
