@@ -245,7 +245,7 @@ def test_a_run_in_which_everything_is_ones_own(module: str, capsys: pytest.Captu
     assert type(load("runs/train/small/model.safetensors")).__name__ == "Mine"
     assert main(["train", "small", "--import", module, "--loss", "absolut"]) == 2
     assert "Did you mean 'absolute'" in capsys.readouterr().err
-    assert changed("small").loss.loss == "absolute"
+    assert changed("small").loss == "absolute"
     assert len(validation_levels("striped", 6, "my-path", 8)) == 8
 
 

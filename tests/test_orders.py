@@ -231,5 +231,5 @@ class TestTraining:
         refused("is for the task shortest-path-DLRU, not diameter", changed, "fast", task="diameter", **start)
 
     def test_levels_evolve_with_targets_of_the_order(self) -> None:
-        population = EvolvingLevels.start(changed("fast", order=ORDER, evolve=True, n_levels=2)).population
+        population = EvolvingLevels.start(changed("fast", order=ORDER, evolve=True, n_levels=2, sizes=(6,))).population
         np.testing.assert_array_equal(population.fresh(LEVELS).targets, PATHS)

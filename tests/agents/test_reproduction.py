@@ -174,13 +174,13 @@ class TestScales:
         whole = [config for row in ROWS for config in configs_of(row)]
         shrunk = [scale.shrink(config) for config in whole]
         for before, after in zip(whole, shrunk, strict=True):
-            assert after.model.n_channels == max(4, before.model.n_channels // scale.narrower)
-            assert after.model.n_iterations == before.model.n_iterations // scale.shorter
-            assert (after.levels.sizes, after.n_updates) == ((scale.size,), scale.n_updates)
+            assert after.n_channels == max(4, before.n_channels // scale.narrower)
+            assert after.n_iterations == before.n_iterations // scale.shorter
+            assert (after.sizes, after.n_updates) == ((scale.size,), scale.n_updates)
             assert after.evolve == before.evolve
-            if before.model.model == "MLP":
+            if before.model == "MLP":
                 nodes = shapes_of(before.model, before.model_arguments).n_nodes
-                assert after.model.options["n_nodes"] == nodes // scale.narrower
+                assert after.model_options["n_nodes"] == nodes // scale.narrower
             kept = {name: value for name, value in before.to_json().items() if name not in SHRUNK}
             assert kept == {name: value for name, value in after.to_json().items() if name not in SHRUNK}
         assert len(set(map(str, shrunk))) == 148
@@ -194,7 +194,7 @@ class TestScales:
             after = SCALES["small"].shrink(before)
             assert offspring(after) == pytest.approx(offspring(before), rel=0.2)
             assert (before.evolve_absolute, after.evolve_absolute) == (True, False)
-            assert 0.1 < after.breeding.evolve_below < 0.5
+            assert 0.1 < after.evolve_below < 0.5
 
 
 def test_rows_share_runs_and_first_trials_come_first(tmp_path):

@@ -110,6 +110,16 @@ def test_none_is_the_default_unless_the_constructor_takes_it_for_something_else(
         assert TrainingConfig.from_json(config.to_json()) == config
 
 
+def test_a_model_may_not_take_an_option_of_the_run(registered):
+    class Greedy(registered):
+        def __init__(self, n_tiles, n_channels, seed=0, batch_size=2, generator=None):
+            super().__init__(n_tiles, n_channels)
+            self.arguments = {"n_tiles": n_tiles, "n_channels": n_channels}
+
+    register_model(Greedy)
+    refused("a model of class Greedy takes batch_size, seed, as the run does: choose other names", tiny, model="Greedy")
+
+
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_the_options_of_an_architecture_are_what_its_constructor_takes(name):
     if name in ("GCN", "GAT"):
