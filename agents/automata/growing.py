@@ -1,4 +1,5 @@
-"""The automaton of a task whose exact solver is a fixpoint: each relation is a signal that stays on."""
+"""The automaton that is generated from a task whose exact solver is a fixpoint: each relation is a signal that stays
+on."""
 
 from __future__ import annotations
 
@@ -19,9 +20,10 @@ from .automaton import NEIGHBOURHOODS, Automaton
 from .theorem import Theorem
 
 BEGUN, CHANGED, NEW, LAST = "BEGUN{}_", "CHANGED_", "NEW_", "LAST_"
-"""How the names of signals begin by which a layer recognises that it is at rest, see `grown`."""
+"""Prefixes of the signals with which a layer detects that it is at rest, see `grown`."""
 PAUSE = 3
-"""Number of iterations from the last round of a layer in which something comes on to the first round of the next."""
+"""Number of iterations between the last round of a layer in which a relation comes on and the first round of the next
+layer."""
 
 
 def _start(solve: Fixpoint, picture: Picture, layer: int) -> Number:
@@ -30,8 +32,8 @@ def _start(solve: Fixpoint, picture: Picture, layer: int) -> Number:
 
 
 def _meaning(solve: Fixpoint, name: str, picture: Picture, at: Place, t: Number) -> Truth | None:
-    """Return whether a signal of an automaton that is `grown` is on at a tile after t iterations; None if it has no
-    such signal."""
+    """Return whether a signal of a generated automaton is on at a tile after t iterations; None if it has no such
+    signal."""
     if name in solve.rules:
         return solve.on(name, picture, at, t - 1 - _start(solve, picture, solve.layer_of(name)))
     for i, layer in enumerate(solve.layers[:-1]):
@@ -49,11 +51,11 @@ def _meaning(solve: Fixpoint, name: str, picture: Picture, at: Place, t: Number)
 
 
 def with_stages(automaton: Automaton, theorem: Theorem) -> Theorem | None:
-    """Return a theorem with the statement that each relation of the task's fixpoint is on from t = 1 + its stage, as in
-    an automaton that is `grown`, and answers that it does not have an iteration later. Stages of a later layer count
-    from its first round.
+    """Return a theorem with the values of the signals of a generated automaton: each relation of the task's fixpoint is
+    on from t = 1 + its stage, and an answer without another value follows one iteration later. The stages of a later
+    layer count from its first round.
 
-    None if the automaton has other signals than those of a `grown` one, or the theorem no ghosts of these relations.
+    None if the automaton has other signals than a generated automaton, or the theorem has no ghosts of these relations.
     """
     solve, shown = automaton.problem.solve, automaton.answers
     if not isinstance(solve, Fixpoint) or not {*solve.rules} <= {*theorem.relations}:
@@ -76,7 +78,7 @@ def with_stages(automaton: Automaton, theorem: Theorem) -> Theorem | None:
 
 
 def _clocks(solve: Fixpoint) -> list[str]:
-    """Return the names of the signals by which layers recognise that they are at rest, the pooled ones last."""
+    """Return the names of the signals with which layers detect that they are at rest, pooled signals last."""
     early = [*enumerate(solve.layers[:-1], 1)]
     local = [name for i, layer in early for name in (*(LAST + each for each in layer), f"{NEW}{i}")]
     begun = [BEGUN.format(ago) for ago in range(1, PAUSE + 1)]
@@ -84,21 +86,24 @@ def _clocks(solve: Fixpoint) -> list[str]:
 
 
 def grown(task: str | Task) -> Automaton:
-    """Return the automaton that computes a task's `fixpoint`, a round in each iteration, to be proven and compiled.
+    """Return the automaton that computes a task's `fixpoint`, one round per iteration. It can be proven and compiled.
 
-    A relation is a signal that stays on once its rule is true; one that is on `anywhere` is pooled; answers are copies.
+    Each relation becomes a signal that stays on once its rule is true. A relation that is read with `anywhere` is
+    pooled. The answers are copies of relations.
 
-    Where rules negate relations, the rules of a later layer wait until nothing changes any more in the layer before.
-    For this the first layer has signals LAST_A, the value of a relation A an iteration earlier; NEW_1, whether a
-    relation of the layer differed from that; and pooled over the map, CHANGED_1, whether NEW_1 was on anywhere, and
-    BEGUN1_1, BEGUN2_1 and BEGUN3_1, whether the layer began at least so many iterations ago. CHANGED_1 shows the
-    changes of three iterations ago, so the layer is at rest when BEGUN3_1 is on and CHANGED_1 is off.
+    If rules negate relations, the rules of a later layer (stratum) wait until nothing changes any more in the layer
+    before. For this purpose the first layer has auxiliary signals. For each relation A, LAST_A is the value of A one
+    iteration earlier. NEW_1 is on where a relation of the layer has just changed. The others are pooled over the map:
+    CHANGED_1 is on if NEW_1 was on anywhere, and BEGUN1_1, BEGUN2_1 and BEGUN3_1 are on if the layer began at least
+    one, two or three iterations ago. CHANGED_1 refers to changes of three iterations ago, so the layer is at rest when
+    BEGUN3_1 is on and CHANGED_1 is off.
 
     Args:
         task: the task, or its name.
 
     Raises:
-        ValueError: the task's `solve` is no fixpoint, or has a relation named as an answer or as such a signal.
+        ValueError: the task's `solve` is not a fixpoint, or a relation has the name of an answer or of an auxiliary
+            signal.
     """
     problem = find_task(task)
     solve, task = problem.solve, problem.name
@@ -115,7 +120,7 @@ def grown(task: str | Task) -> Automaton:
     signals: type[IntEnum] = IntEnum("Signal", names, start=0)  # type: ignore[misc]
 
     def begins(layer: int, see: TileView) -> Any:
-        """Return whether the layers before one are at rest."""
+        """Return whether all layers before a layer are at rest."""
         if layer:
             return see(signals[f"{BEGUN.format(PAUSE)}{layer}"]) & ~see(signals[f"{CHANGED}{layer}"])
         return reduce(or_, map(see.tile, range(problem.n_tiles)))

@@ -1,4 +1,5 @@
-"""Automata and networks printed for Coq, whose kernel then checks what the folder `proofs` states of them."""
+"""Prints automata and networks for Coq, whose kernel then checks the theorems that the folder `proofs` states about
+them."""
 
 from __future__ import annotations
 
@@ -46,12 +47,12 @@ PRINTED = {
         },
     ),
 }
-"""The printed files: how each begins, and what it may define, of which type."""
+"""The printed files: the first lines of each file, and the terms that it may define, with their types."""
 _COMMENT = re.compile(r"\(\*\*?[^*\"]*\*\)")
 _TERM = re.compile(r"[\w\s()\[\];,%-]*")
-"""A term of numbers, names, pairs and lists: nothing else can be in it, such as a function or a type."""
+"""A term of numbers, names, pairs and lists. Nothing else can be in it, for example no function and no type."""
 MOST_JOINED = 12
-"""Largest number of parts of an operator that is none of `&`, `|` and `~`: it is printed as a table of its values."""
+"""Largest number of operands of an operator other than `&`, `|` and `~`, which is printed as a table of its values."""
 
 
 class NotCovered(ValueError):
@@ -64,12 +65,12 @@ def printed_list(items: Sequence[str], between: str = "; ") -> str:
 
 
 def printed_name(name: str) -> str:
-    """Return a name as text that a comment may have."""
+    """Return a name as text that is allowed in a Coq comment."""
     return re.sub(r"\W", "_", name)
 
 
 def printed_comment(text: str) -> str:
-    """Return a text without the characters that could end a comment, or begin a string in it."""
+    """Return a text without the characters that could end a comment or begin a string in it."""
     return text.replace("*", "_").replace('"', "_")
 
 
@@ -82,7 +83,7 @@ def printed_rule(rule: Term) -> str:
     """Return a rule as the text of a Coq term of type `expr`.
 
     Raises:
-        NotCovered: the rule joins more than `MOST_JOINED` parts by another operator than `&`, `|` and `~`.
+        NotCovered: the rule has an operator other than `&`, `|` and `~` with more than `MOST_JOINED` operands.
     """
     if rule.seen is not None:
         what = "Is" if isinstance(rule.seen, TileKind) else "See"
@@ -104,7 +105,8 @@ def printed_rule(rule: Term) -> str:
 
 
 def _same(rule: Term, other: Term, known: dict[tuple[int, int], bool]) -> bool:
-    """Return whether two rules are joined in the same way of the same leaves; `known` says so of parts by their ids."""
+    """Return whether two rules join the same leaves in the same way; `known` stores the results for parts by their
+    ids."""
     if rule.seen is not None or other.seen is not None:
         return rule is other
     pair = id(rule), id(other)
@@ -116,7 +118,7 @@ def _same(rule: Term, other: Term, known: dict[tuple[int, int], bool]) -> bool:
 
 
 def _decided(parts: Sequence[str], values: Sequence[bool]) -> str:
-    """Return an operator as distinctions of its parts, one after another, from the table of its values."""
+    """Return an operator as nested case distinctions over its operands, from the table of its values."""
     if len(set(values)) == 1:
         return "(Not Never)" if values[0] else "Never"
     (part, *rest), half = parts, len(values) // 2
@@ -132,7 +134,7 @@ def _decided(parts: Sequence[str], values: Sequence[bool]) -> str:
 
 
 def printed_automaton(automaton: Automaton) -> str:
-    """Return an automaton as the text of a Coq term, one line for each rule, with its signal's number and name."""
+    """Return an automaton as the text of a Coq term, one line for each rule, with the signal's number and name."""
     rules = [
         f"(* {int(signal)} {printed_name(signal.name)} *) {printed_rule(term_of(automaton.rules[signal]))}"
         for signal in automaton.signals
@@ -142,11 +144,11 @@ def printed_automaton(automaton: Automaton) -> str:
 
 
 def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
-    """Return two texts of Coq terms: a network, and which of its channels hold which signal.
+    """Return two texts of Coq terms: a network, and the channels of each signal.
 
     Args:
         model: a network with integer weights, and biases that are multiples of 1/2.
-        automaton: the automaton that it follows.
+        automaton: the automaton that the network follows.
 
     Raises:
         NotCovered: the network has other weights or biases.
@@ -182,10 +184,11 @@ def _number(value: float) -> str:
 
 
 def printed_worlds(automaton: Automaton) -> str:
-    """Return what tiles can hold as the text of a Coq term: all worlds, each with the worlds that can follow it.
+    """Return the possible states of tiles as the text of a Coq term: all worlds, each with the worlds that can follow
+    it.
 
     Raises:
-        ValueError: see `worlds.find_worlds`.
+        ValueError: see `states.find_worlds`.
     """
     found = find_worlds(automaton).worlds
     everywhere = [next(iter(world.values()))[-1].states[0] if automaton.everywhere else 0 for world in found]
@@ -216,8 +219,8 @@ def printed_file(file: str, about: str, terms: Mapping[str, str]) -> str:
 
     Args:
         file: its name, without .v.
-        about: what it is printed from.
-        terms: the terms that it defines, by name.
+        about: the object from which the file is printed, in words.
+        terms: the terms that the file defines, by name.
     """
     begins, types = PRINTED[file]
     lines = [f"(** Printed from {printed_comment(about)}; do not edit. *)", *(f"{line}." for line in begins)]
@@ -228,8 +231,8 @@ def read_definitions(file: str, text: str) -> dict[str, str]:
     """Return the terms that a printed file defines, without comments and with single spaces.
 
     Raises:
-        ValueError: it has anything else than what `printed_file` writes, such as an axiom, a function or a setting of
-            Coq.
+        ValueError: the file contains anything that `printed_file` does not write, such as an axiom, a function or a
+            setting of Coq.
     """
     begins, types = PRINTED[file]
     sentences = [" ".join(each.split()) for each in re.split(r"\.(?=\s|$)", _COMMENT.sub(" ", text))]
@@ -247,11 +250,12 @@ def read_definitions(file: str, text: str) -> dict[str, str]:
 
 
 def printed_definitions(model: NCA, automaton: Automaton) -> dict[str, str]:
-    """Return the texts of Coq terms by name: a network, the automaton that it follows, and what tiles can hold.
+    """Return the texts of Coq terms by name: a network, the automaton that it follows, and the possible states of
+    tiles.
 
     Args:
         model: a network with integer weights, and biases that are multiples of 1/2.
-        automaton: one that `linear.separated` returned.
+        automaton: an automaton that `linear.separated` returned.
 
     Raises:
         NotCovered: a rule or a network that the theory does not cover.
@@ -272,8 +276,8 @@ def printed_definitions(model: NCA, automaton: Automaton) -> dict[str, str]:
 
 
 def printed_joins(automaton: Automaton, split: Automaton) -> dict[str, str]:
-    """Return the texts of Coq terms by name: how the signals that `linear.separated` split make up the automaton's own,
-    and how many iterations it takes for one of the automaton that it slows."""
+    """Return the texts of Coq terms by name: how the signals that `linear.separated` split make up the automaton's own
+    signals, and the number of iterations for one iteration of the automaton that it slows."""
     signals, names = (automaton if automaton.slows is None else automaton.slows).signals, parts_of(automaton)
     parts = [names[automaton.signals[signal.name]] for signal in signals]
     joins = printed_list([printed_list([str(int(split.signals[name])) for name in of_signal]) for of_signal in parts])

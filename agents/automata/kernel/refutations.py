@@ -1,4 +1,4 @@
-"""Refutations: a proof by cvc5 for each query of an exported proof, which the program Ethos checks on its own."""
+"""Refutations: for each query of an exported proof, a proof by cvc5, which the program Ethos checks independently."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from maze_nca_gym.support.options import Shown, checked
 PATIENCE = 120
 """Time limit of Ethos for one query, in seconds."""
 CORRECT = "correct"
-"""What Ethos says of a proof that it has checked."""
+"""Ethos's output for a proof that it has checked."""
 SIGNATURES = ("cpc/Cpc.eo", "cpc/expert/CpcExpert.eo")
 """The files that define the steps of a proof, in the folder proofs/eo of cvc5's sources."""
 
 
 def write_refutations(folder: Path) -> tuple[str, ...]:
-    """Write cvc5's refutation, in its format CPC, beside each query that has none; return the queries without one.
+    """Write cvc5's refutation, in its format CPC, beside each query; return the queries without a refutation.
 
     Args:
-        folder: folder with queries in SMT-LIB, as `proof.Proof.export` writes them.
+        folder: folder with queries in SMT-LIB, as `proof.Proof.export` writes them. Queries that have a refutation
+            already are skipped.
 
     Raises:
         ImportError: cvc5 is not installed.
@@ -58,7 +59,7 @@ def check_refutations(
 ) -> Mapping[str, str]:
     """Check with Ethos the refutations that `compile-automaton --export-proof` wrote.
 
-    [Ethos](https://github.com/cvc5/ethos) is a small program that checks proofs, and knows nothing of how they were
+    [Ethos](https://github.com/cvc5/ethos) is a small program that checks proofs and does not depend on how they were
     found.
 
     Args:
@@ -69,7 +70,7 @@ def check_refutations(
         Ethos's answer for each refutation: "correct", or its complaint.
 
     Raises:
-        ValueError: there are no refutations, or no such signatures.
+        ValueError: the folder has no refutations, or there are no such signatures.
         OSError: there is no `ethos` on the PATH.
     """
     files, rules = sorted(Path(folder).glob("*.cpc")), Path(signatures)

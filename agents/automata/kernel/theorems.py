@@ -1,8 +1,8 @@
-"""Theorems about rules and networks, printed beside the theory, and compiled by Coq, whose kernel checks them.
+"""Writes theorems about rules and networks as Coq files, and lets Coq compile them and its kernel check them.
 
-The folder `proofs` has the theory, written by hand. The automata and networks that it is about are printed from the
-package (`coq`) and compiled with it. So one has to trust only the definitions in the theory, the printing, and Coq's
-kernel.
+The folder `proofs` contains the theory, which is written by hand. The automata and networks that it is about are
+printed from the package (`coq`) and compiled with it. One only has to trust the definitions in the theory, the
+printing, and Coq's kernel.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ OLDEST = (8, 16)
 PROGRAMS = ("coqc", "coqchk")
 _CLONE = Path(maze_nca_gym.__path__[0]).resolve().parent / "proofs"
 THEORY = _CLONE if _CLONE.is_dir() else Path(__file__).parents[2] / "theory"
-"""The folder of the theory: in a clone it is proofs, from which installations copy it."""
+"""The folder of the theory. In a clone it is proofs, from which installations copy it."""
 LEARNED, HEALER = "nca-shortest-path-hinted", "nca-shortest-path-healing-hinted"
-"""The policies that learned the same rules, and those that heal, whose weights are checked too."""
+"""The policies that learned the same rules, and the policies that heal, whose weights are checked too."""
 CLOSED = "Closed under the global context"
 """Coq's answer to `Print Assumptions` about a theorem that needs no axiom and no unchecked definition."""
 LISTS = (
@@ -53,23 +53,23 @@ LISTS = (
     "Constants/Inductives relying on unsafe (co)fixpoints",
     "Inductives whose positivity is assumed",
 )
-"""The lists in the summary of `coqchk`, each of which has to be empty."""
+"""The lists in the summary of `coqchk`, each of which must be empty."""
 EMPTY = "<none>"
 PREFIX = "MazeNCA"
 """The logical name of the theory's folder."""
 PROJECT = "_CoqProject"
-"""The file that tells Coq's tools and editors this name and the files."""
+"""The file that gives Coq's tools and editors this name and the list of files."""
 ASKED = "Asked"
-"""The file that `ask` writes."""
+"""The name of the file that `ask` writes."""
 
 
 class Kind(NamedTuple):
     """A kind of folder with theorems.
 
     Attributes:
-        files: the theory's files and the printed ones, each after those that it needs.
+        files: the theory's files and the printed files, each after the files that it needs.
         printed: the files that the package prints.
-        theorems: each theorem, by file and name, in words.
+        theorems: each theorem in words, by file and name.
     """
 
     files: tuple[str, ...]
@@ -138,7 +138,7 @@ SHORTEST_PATH = Kind(
 EQUIVALENT = Kind(
     ("Statements", "Refute", "Network", "Floats", "Worlds", "Printed", "Equivalent"), ("Printed",), _NETWORK
 )
-"""The theorem that a network does what an automaton does."""
+"""The theorem that a network is equivalent to an automaton."""
 PROVEN = Kind(
     ("Statements", "Mazes", "Computing", "Refute", "Facts", "Fixpoints", "Characterised", "Lemmas", "Proven"),
     ("Lemmas",),
@@ -150,7 +150,7 @@ JOINED = Kind(
     ("Printed", "Lemmas"),
     {**_RULES, **_NETWORK, **_JOINED},
 )
-"""An automaton's theorem, and that of the network that follows it."""
+"""An automaton's theorem, and the theorem of the network that follows the automaton."""
 KINDS = (SHORTEST_PATH, EQUIVALENT, PROVEN, JOINED)
 _OF_NETWORK, _OF_RULES = "Printed.its_network Printed.its_parts", "Lemmas.its_statement"
 _ABOUT = {
@@ -161,7 +161,7 @@ _ABOUT = {
     "Proven": _OF_RULES,
     "Joined": f"{_OF_RULES} {_OF_NETWORK} Printed.its_joins Printed.pace",
 }
-"""What theorems are about, by their file or by file and name: the printed terms that their claims take."""
+"""The subjects of theorems, by file or by file and name: the printed terms that their claims take as arguments."""
 
 
 @dataclass(frozen=True)
@@ -169,12 +169,12 @@ class Checked:
     """The result of checking a folder of theorems with Coq's kernel.
 
     Attributes:
-        theorems: each theorem, by file and name, in words.
+        theorems: each theorem in words, by file and name.
         assumptions: Coq's answer to `Print Assumptions` for each theorem.
         lists: the lists in the summary of `coqchk`, by heading.
-        digests: SHA-256 of what the theorems are about, as it is printed: the automaton, the network, and so on.
+        digests: SHA-256 of the subjects of the theorems as they are printed: the automaton, the network, and so on.
         coq: the path and version of `coqc`.
-        seconds: the time that each file took to compile, and that `coqchk` took to check all of them again.
+        seconds: the time in which each file was compiled, and in which `coqchk` checked all of them again.
     """
 
     theorems: Mapping[str, str]
@@ -186,7 +186,8 @@ class Checked:
 
     @property
     def flaws(self) -> tuple[str, ...]:
-        """What keeps the theorems from being proven, a text each: axioms, and definitions that were not checked."""
+        """The reasons for which the theorems are not proven, one text each: axioms, and definitions that were not
+        checked."""
         asked = {name: self.assumptions.get(name, "not asked") for name in self.theorems}
         lists = {name: self.lists.get(name, "not reported") for name in (*LISTS, *self.lists)}
         return (
@@ -201,11 +202,11 @@ class Checked:
 
 
 def write_theory(folder: Path, kind: Kind, printed: Mapping[str, str]) -> None:
-    """Write the theory's files and printed ones into a folder; earlier ones are replaced, and what Coq made of them is
+    """Write the theory's files and printed files into a folder. Earlier files are replaced, and compiled files are
     deleted.
 
     Raises:
-        ValueError: the folder has other Coq files.
+        ValueError: the folder contains other Coq files.
         OSError: a file could not be written.
     """
     ours = {name for each in KINDS for name in each.files}
@@ -228,11 +229,11 @@ def _refuse_others(folder: Path, names: Collection[str]) -> None:
 
 
 def read_theory(folder: Path) -> tuple[Kind, dict[str, str]]:
-    """Return the kind of a folder with theorems, and the printed files in it.
+    """Return the kind of a folder with theorems, and its printed files.
 
     Raises:
-        ValueError: a file of the theory is missing or differs from the package's, a printed file has anything but the
-            expected definitions, or there are other Coq files.
+        ValueError: a file of the theory is missing or differs from the package's file, a printed file has anything but
+            the expected definitions, or there are other Coq files.
         OSError: a file could not be read.
     """
     found = {path.stem for path in folder.glob("*.v")}
@@ -260,7 +261,7 @@ def read_theory(folder: Path) -> tuple[Kind, dict[str, str]]:
 
 
 def digests_of(printed: Mapping[str, str]) -> dict[str, str]:
-    """Return SHA-256 of what printed files are about, by a name for it; comments and spaces do not count."""
+    """Return SHA-256 of the subjects of printed files, by name; comments and spaces do not count."""
     terms = {"rules and networks of the package": printed.get("Package", "")}
     for file in ("Printed", "Lemmas"):
         terms |= read_definitions(file, printed[file]) if file in printed else {}
@@ -274,13 +275,13 @@ def digests_of(printed: Mapping[str, str]) -> dict[str, str]:
 
 
 def write_followed(folder: Path, model: NCA, automaton: Automaton, certificate: Certificate) -> None:
-    """Write a folder in which Coq's kernel checks that a network does what an automaton does.
+    """Write a folder in which Coq's kernel checks that a network is equivalent to an automaton.
 
     Args:
         folder: the folder.
         model: the network.
         automaton: the automaton that `linear.separated` returned.
-        certificate: the network's.
+        certificate: the network's certificate.
 
     Raises:
         ValueError: the certificate does not hold or is not exact, or the theory does not cover the automaton.
@@ -304,7 +305,7 @@ def _followed(model: NCA, automaton: Automaton, certificate: Certificate) -> dic
 
 def write_proof(folder: Path, proof: Proof) -> None:
     """Write a folder in which Coq's kernel checks an automaton's theorem, from the definitions of its ghosts. Print
-    which claims of its author it does not have, such as those about mazes that change.
+    which claims of its author the folder lacks, for example claims about mazes that change.
 
     Args:
         folder: the folder.
@@ -325,15 +326,15 @@ def write_proof(folder: Path, proof: Proof) -> None:
 
 
 def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automaton, certificate: Certificate) -> None:
-    """Add a theorem to the folder that `write_proof` wrote: the network, weights included, shows the automaton's
-    answers. Where the theory does not cover that, print why.
+    """Add a theorem to a folder that `write_proof` wrote: the network, weights included, outputs the automaton's
+    answers. If the theory does not cover this, print the reason instead.
 
     Args:
         folder: the folder.
         automaton: the automaton that `helpers.helped` returned.
         model: the network.
         split: the automaton that the network follows, from `linear.separated`.
-        certificate: the network's.
+        certificate: the network's certificate.
 
     Raises:
         OSError: a file could not be written.
@@ -352,8 +353,8 @@ def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automato
 
 
 def package_file() -> str:
-    """Return the text of the Coq file Package: for every order of directions, the rules of the canonical shortest path,
-    those that heal, and the network compiled from the former; and the networks that learned both."""
+    """Return the text of the Coq file Package. It contains, for every order of directions, the rules of the canonical
+    shortest path, the rules that heal, and the network compiled from the former; and the networks that learned both."""
     from ...policies.learned.nca import NCA
     from ...policies.registry import load
     from ..networks.exact import compile_weights
@@ -386,9 +387,9 @@ def package_file() -> str:
 
 
 def check_folder(folder: Path) -> Checked:
-    """Compile what a folder of theorems has printed, with the package's theory, and check all of it again.
+    """Compile the printed files of a folder of theorems with the package's theory, and check all of it again.
 
-    Coq works in a temporary folder, so nothing else that the folder holds has an influence.
+    Coq works in a temporary folder, so other files in the folder have no influence.
 
     Raises:
         ValueError: the folder is not as `compile-automaton` writes it, or Coq refuses a file.
@@ -438,7 +439,7 @@ def ask(folder: Path, claims: Mapping[str, str], bar: ProgressBar | None = None,
     Args:
         folder: the folder.
         claims: the statement that each theorem must have, by file and name.
-        bar: shows that so many files are `done`.
+        bar: a progress bar, which meanwhile shows that `done` files are done.
 
     Raises:
         ValueError: there is no such theorem, or it has another statement.
@@ -487,11 +488,11 @@ def coq_version() -> str:
 
 
 def _run(folder: Path, bar: ProgressBar | None, done: int, *command: str) -> str:
-    """Return what a program prints, run in a folder; meanwhile a bar shows how many files are done.
+    """Return the output of a program that runs in a folder. Meanwhile a bar shows how many files are done.
 
     Raises:
-        ValueError: it fails; the message has the first sentence of its complaint.
-        OSError: it was killed.
+        ValueError: the program fails; the message contains the first sentence of its complaint.
+        OSError: the program was killed.
     """
     program, *_, about = command
     about = "all files" if program == "coqchk" else about

@@ -1,5 +1,4 @@
-"""z3 in a context of its own for each proof, so that threads may prove at the same time, next to other code that uses
-z3."""
+"""A z3 context for each proof, so that several threads can prove at the same time, beside other code that uses z3."""
 
 from __future__ import annotations
 
@@ -9,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 MAKERS = ("And", "Bool", "BoolSort", "BoolVal", "Implies", "Int", "IntSort", "IntVal", "Not", "Or")
-"""The functions of z3 whose last argument may be the context in which they make an expression."""
+"""The functions of z3 that take the context in which they make an expression as their last argument."""
 
 
 class Z3:
     """The module z3, whose expressions and solvers belong to a new context.
 
-    A context must not be used by two threads at once. Only references may be given back at any time: Python frees an
-    expression of one thread wherever it happens to collect garbage.
+    Two threads must not use a context at once. Only references may be released at any time, because Python's garbage
+    collector frees the expressions of one thread in any other thread.
 
     Attributes:
         context: the context, a `z3.Context`.
 
     Raises:
-        ImportError: z3 is not installed, or another one is loaded in this process.
+        ImportError: z3 is not installed, or another version is loaded in this process.
     """
 
     def __init__(self) -> None:
@@ -41,7 +40,7 @@ class Z3:
         z3.Z3_enable_concurrent_dec_ref(self.context.ref())
 
     def __getattr__(self, name: str) -> Any:
-        """Return a function of z3 that makes its result in this context, or anything else of z3 as it is."""
+        """Return a function of z3 that makes its result in this context, or any other attribute of z3 unchanged."""
         found = getattr(self._module, name)
         return partial(self._made, found) if name in MAKERS else found
 
@@ -49,7 +48,7 @@ class Z3:
         return make(*parts, self.context)
 
     def Function(self, name: str, *sorts: Any) -> Any:
-        """Return a function of z3, whose context is that of its sorts."""
+        """Return a function of z3; its context is the context of its sorts."""
         return self._module.Function(name, *sorts)
 
     def Solver(self) -> Any:

@@ -1,9 +1,8 @@
-"""Lemmas about an automaton, each decided by the solver z3: the rules, applied to symbols, at a tile that stands for
-all.
+"""Lemmas about an automaton, each decided by the solver z3, for one tile that stands for all tiles.
 
-An induction over iterations. Suppose that after t iterations every signal of every tile has the value that a `Theorem`
-states. A lemma then shows that the rules give the value that it states for t + 1. Only the axioms about ghosts are
-supposed for the tile and those around it.
+The proof is an induction over iterations. Suppose that after t iterations every signal of every tile has the value that
+a `Theorem` states. A lemma then shows that the rules, applied to symbols, give the stated value for t + 1. The axioms
+about ghosts are assumed only for the tile and its neighbours.
 """
 
 from __future__ import annotations
@@ -46,28 +45,28 @@ from .contexts import Z3
 PATIENCE = 120.0
 """Time limit of the solver for one lemma, in seconds."""
 ANY_PLACE: Place = "U" * 9
-"""A place of a graph so far away that no axiom says how it is related to the tile in the middle."""
+"""A place of a graph that is so far away that no axiom relates it to the tile in the middle."""
 FAR = 5
 """Largest offset of a tile that a counterexample shows."""
 SAID = "is what the theorem says"
-"""How the claim about a signal ends."""
+"""The end of the claim about a signal."""
 About: TypeAlias = Literal["axioms", "signal", "everywhere", "answer", "invariant", "claim"]
-"""The subject of a lemma: the axioms' consistency, the value of a signal, that it is the same at all tiles, an answer,
-the invariant, or a further claim of the theorem's author."""
+"""The subject of a lemma: the consistency of the axioms, the value of a signal, that a signal is the same at all tiles,
+an answer, the invariant, or a further claim of the theorem's author."""
 
 
 @dataclass(frozen=True)
 class Lemma:
-    """A step of a proof.
+    """One step of a proof: a claim that the solver z3 has tried to prove.
 
     Attributes:
         claim: the claim in words.
         about: its subject: a signal, the answer, the invariant, or a further claim.
-        holds: whether it was proven; None if the solver gave up.
+        holds: whether the claim was proven; None if the solver gave up.
         seconds: the solver's time.
-        axioms: the axioms that its proof uses; empty if it was not proven.
-        counterexample: a picture on which it is false, as text; empty if none was found.
-        kinds: the kinds of tile of this picture, by their offset; -1 beyond the edge.
+        axioms: the axioms that the proof uses; empty if the claim was not proven.
+        counterexample: a picture for which the claim is false, as text; empty if none was found.
+        kinds: the kinds of tile in this picture, by their offset; -1 beyond the edge.
         asked: the functions that write the `queries`, by name.
     """
 
@@ -83,12 +82,12 @@ class Lemma:
     @property
     def queries(self) -> dict[str, str]:
         """The queries to the solver in SMT-LIB, with its answers as `:status`: that the premises can occur (sat), and
-        that the negation of the claim cannot (unsat). Axioms are `:named`."""
+        that the negation of the claim cannot occur (unsat). Axioms are `:named`."""
         return {what: written() for what, written in self.asked.items()}
 
 
 class _SymbolicPicture:
-    """A picture of symbols, each made at its first use; on a grid, walks to one tile are one place."""
+    """A picture of symbols, each made when it is first used. On a grid, all walks to one tile are the same place."""
 
     def __init__(self, z3: Z3, is_grid: bool, prefix: str = "") -> None:
         self._z3, self._is_grid, self._prefix = z3, is_grid, prefix
@@ -103,7 +102,7 @@ class _SymbolicPicture:
         return self.made[name, at]
 
     def placed(self, name: str, at: Place | None) -> str:
-        """Return the name of a symbol at a place, None for one of the map."""
+        """Return the name of a symbol at a place; with None, of a symbol of the whole map."""
         return name if at is None else " ".join([name, *(map(str, offsets(at)[0]) if self._is_grid else [at])])
 
     def kind(self, at: Place) -> Number:
@@ -132,7 +131,7 @@ class _SymbolicPicture:
 
 
 def reading(picture: Picture, state: State, at: Place = CENTRE) -> Read:
-    """Return what rules read at a tile: (signal or kind, tap) -> whether it is on there in a state."""
+    """Return the view of a tile for rules: (signal or kind, tap) -> whether it is on there in a state."""
 
     def read(seen: Any, tap: str) -> Truth:
         there = moved(at, tap)
@@ -142,15 +141,17 @@ def reading(picture: Picture, state: State, at: Place = CENTRE) -> Read:
 
 
 class Prover:
-    """Asks z3 for the lemmas that prove an automaton's theorem; it is also the `theorem.Steps` of further claims.
+    """Proves the lemmas of an automaton's theorem with z3; it is also the `theorem.Steps` of further claims.
 
-    On graphs nothing commutes: the tile above the left neighbour need not be that to the left of the upper one. Places
-    are walks then, two of which may lead to the same tile, through a loop or two doors: no axiom says that they do not.
+    On graphs, moves do not commute: the node above the left neighbour need not be the node to the left of the upper
+    neighbour. Places are therefore walks. Two walks may lead to the same node, through a loop or two edges, and no
+    axiom excludes this.
 
     Raises:
-        ValueError: worlds that are not in `facts.WORLDS`; or on graphs, an automaton that reads tiles at corners, or
-            with signals that are the same everywhere because neighbours agree: a graph need not be connected.
-        ImportError: z3 is not installed, or another one is loaded in this process.
+        ValueError: a kind of world that is not in `facts.WORLDS`; or on graphs, an automaton that reads tiles at
+            corners, or that has signals which are the same everywhere because neighbours agree, since a graph need not
+            be connected.
+        ImportError: z3 is not installed, or another version is loaded in this process.
     """
 
     def __init__(self, automaton: Automaton, theorem: Theorem, on: World = "grids") -> None:
@@ -173,7 +174,7 @@ class Prover:
         self._suppose(self.picture)
 
     def _suppose(self, picture: _SymbolicPicture) -> None:
-        """Add the axioms about a maze. An axiom that its author states is left out if it equals one of the library."""
+        """Add the axioms about a maze. An author's axiom is left out if it equals an axiom of the library."""
         said = set[int]()
         for at in self._places:
             picture.kind(at)  # is made, even if no axiom reads it
@@ -219,8 +220,8 @@ class Prover:
         return cache(after)
 
     def said(self, picture: Picture, at: Place, t: Number) -> Mapping[IntEnum, Truth]:
-        """Return the values that the theorem states, see `Steps`; signals that it does not mention get new unknown
-        values in each call."""
+        """Return the values that the theorem states, see `Steps`. Signals without a stated value get new unknown values
+        in each call."""
         said = self._said(picture, at, t)
         self._n_unsaid += 1
         return said if len(said) == len(self._automaton.signals) else {**self.state(f"{self._n_unsaid}")(at), **said}
@@ -232,13 +233,13 @@ class Prover:
     def _pooled(
         self, switched: Mapping[IntEnum, Truth], known: Mapping[IntEnum, Truth] | None = None
     ) -> Mapping[IntEnum, Truth]:
-        """Return what a tile holds after an iteration whose rules switch these signals on there: what is known, and of
-        others, pooled ones are also on if any other tile switches them on."""
+        """Return the signals of a tile after an iteration whose rules switch some signals on there. `known` values
+        replace them, and other pooled signals are also on if any other tile switches them on."""
         elsewhere = {s: self.picture.of_map(f"{s.name} elsewhere") > 0 for s in self._automaton.pooled}
         return {**{s: on | elsewhere[s] if s in elsewhere else on for s, on in switched.items()}, **(known or {})}
 
     def invariant(self, picture: Picture, state: State, at: Place = CENTRE) -> Truth:
-        """Return whether the invariant is true of a tile, see `Steps`."""
+        """Return whether the invariant holds for a tile, see `Steps`."""
         assert self._automaton.invariant is not None
         return term_of(self._automaton.invariant).read_by(reading(picture, state, at))
 
@@ -320,9 +321,9 @@ class Prover:
             yield self._lemma("claim", words, z3.And(*then), inside, *given)
 
     def slowed(self, original: Automaton, pace: int) -> Iterator[Lemma]:
-        """Yield the lemmas from which it follows that tiles hold after t iterations what they hold after t / pace
-        iterations, rounded down, of another automaton. They say that tiles hold nothing at first, and later what the
-        other's rules give for what they held `pace` iterations before, whatever that was."""
+        """Yield the lemmas that an automaton has, after t iterations, the signals of another automaton after t / pace
+        iterations, rounded down. They state that no signal is on at first, and that later the signals are given by the
+        other's rules from the signals `pace` iterations before, whatever these are."""
         z3, picture, inside, signals = self._z3, self.picture, self.picture.inside(), self._automaton.signals
         before, off = self.state("held"), dict.fromkeys(signals, z3.BoolVal(False))
         see = reading(picture, cache(lambda at: {s: before(at)[signals[s.name]] for s in original.signals}))
@@ -343,7 +344,8 @@ class Prover:
             )
 
     def _answers(self) -> Iterator[tuple[Truth, Truth]]:
-        """Yield of each answer whether the tile is part of it, and whether it is due after the next iteration."""
+        """Yield for each answer whether the tile is part of it, and whether the answer is due after the next
+        iteration."""
         bound = self._automaton.bound
         for answer in self._theorem.answers:
             assert bound is not None
@@ -352,12 +354,12 @@ class Prover:
             yield answer.shown(self.picture, CENTRE), self.t + 1 >= least
 
     def _invariant_lemmas(self, after: Mapping[IntEnum, Truth] | None) -> Iterator[Lemma]:
-        """Yield the lemmas about the invariant: that it holds at first, and after each iteration. If the automaton
-        heals, that has to be so whatever the state was, and whichever maze it is on from then on.
+        """Yield the lemmas that the invariant holds at first and after each iteration. If the automaton heals, they are
+        about any earlier state and any next maze.
 
         Args:
-            after: what the tile holds after an iteration on a maze that stays, by what the theorem says; None if that
-                says nothing of signals.
+            after: the signals of the tile after an iteration on a maze that does not change, by the theorem; None if
+                the theorem states nothing about signals.
         """
         z3, picture, inside, any_state = self._z3, self.picture, self.picture.inside(), self.state("held")
         off = dict.fromkeys(self._automaton.signals, z3.BoolVal(False))
@@ -416,7 +418,7 @@ class Prover:
         return solver
 
     def _query(self, found: Any, *facts: Truth) -> Callable[[], str]:
-        """Return what writes what the solver was asked and answered in SMT-LIB, with the axioms' names."""
+        """Return a function that writes a query and the solver's answer in SMT-LIB, with the names of the axioms."""
         axioms, known = tuple(self._axioms), tuple(self._facts)
 
         def written() -> str:
@@ -434,10 +436,10 @@ class Prover:
 
 
 def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind], far: int) -> tuple[dict[Place, int], str]:
-    """Return the kinds of tile of a counterexample, and all of it as text.
+    """Return the kinds of tile of a counterexample, and the whole counterexample as text.
 
-    First come the tiles, `?` for any kind and a space beyond the edge, then the numbers of the map, then the ghosts of
-    the tile in the middle and its neighbours.
+    The text contains the tiles, with `?` for any kind and a space beyond the edge, then the numbers of the map, then
+    the ghosts of the tile in the middle and of its neighbours.
     """
 
     def value(symbol: Any) -> str:

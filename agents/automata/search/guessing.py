@@ -1,12 +1,12 @@
-"""The theorem of an automaton, guessed from its runs on small mazes; `proof` then decides whether it is true.
+"""Guesses an automaton's theorem from its runs on small mazes; `proof` then decides whether the theorem is true.
 
-A signal's value after t iterations is guessed as one or several reasons, any of which has it on. A reason is a
-conjunction of *atoms*, statements about a tile at a time: a ghost, a kind of tile, that a number is smaller at a
-neighbour, or that t is at least, or less than, a + b d + c L, with a number d of the tile and numbers L of the map.
-These times are read off the iterations at which the signal changes. A reason is the smallest conjunction found that is
-true somewhere where the signal is on, and nowhere where it is off.
+A signal's value after t iterations is guessed as one or several reasons, and the signal is on if any reason is true. A
+reason is a conjunction of *atoms*, which are statements about a tile at a time: that a ghost is true, that the tile has
+a kind, that a number is smaller at a neighbour, or that t is at least, or less than, a + b d + c L, where d is a number
+of the tile and L is a number of the map. These times are read off the iterations at which the signal changes. A reason
+is the smallest conjunction found that is true at some place where the signal is on, and at no place where it is off.
 
-So a guess is correct in every run by construction. It is never trusted: a proof must follow.
+A guess is therefore correct in every observed run by construction. It is never trusted: a proof must follow.
 """
 
 from __future__ import annotations
@@ -59,16 +59,17 @@ from ..automaton import Automaton
 from ..theorem import Theorem
 
 MOST_TIMES, MOST_REASONS, MOST_VALUES, MOST_CONSTANT, N_SEEDS, LAGS = 8, 6, 8, 5, 6, range(4)
-"""Largest numbers of times at which a signal changes, of reasons for which it is on, and of values of a number that are
-told apart; the largest constant with which a number is compared; the number of places for which a reason is tried, of
-which the best is taken; and the lags in iterations at which changing ghosts are read."""
+"""Limits of the search: the number of times at which a signal changes; of reasons for which it is on; of distinguished
+values of a number; the largest constant with which a number is compared; the number of places for which a reason is
+tried, of which the best is taken; and the lags in iterations at which changing ghosts are read."""
 NEARLY = 0.9
-"""Fraction of the changes that the best time explains, from which on a simpler one is as likely to be true."""
+"""If a simpler time explains at least this fraction of the changes that the best time explains, it is as likely to be
+true."""
 
 
 class Atom(NamedTuple):
-    """A statement about a tile after t iterations: in words, how far-fetched it is, (picture, at, t) -> its truth, and
-    whether it is the same at all tiles."""
+    """A statement about a tile after t iterations: its words, its cost (higher if it is more far-fetched), a function
+    (picture, at, t) -> its truth, and whether it is the same at all tiles."""
 
     words: str
     cost: int
@@ -77,12 +78,12 @@ class Atom(NamedTuple):
 
 
 def ghosts_for(automaton: Automaton) -> Iterator[tuple[Ghosts, str]]:
-    """Yield the ghosts that may describe an automaton's signals, each with a note if a proof in terms of them says
-    little.
+    """Yield ghosts in terms of which an automaton's signals may be described, each with a note if such a description
+    says little.
 
-    In turn: no ghosts; distances from the kinds of tile that the rules read, in the directions in which they read
-    signals, through tiles that they do not negate; rounds of peeling; and the iterations in which its own rules switch
-    on the signals that no rule negates.
+    They are, in this order: no ghosts; distances from the kinds of tile that the rules read, in the directions in which
+    they read signals, through tiles that they do not negate; rounds of peeling; and the iterations in which the
+    automaton's own rules switch on the signals that no rule negates.
     """
     rules = {signal: term_of(rule) for signal, rule in automaton.rules.items()}
     read = {each for rule in rules.values() for each in rule.polarity}
@@ -114,14 +115,13 @@ def ghosts_for(automaton: Automaton) -> Iterator[tuple[Ghosts, str]]:
 
 
 def _stays_within(rule: Term, signals: Container[IntEnum]) -> bool:
-    """Return whether a rule negates no signal, and reads no signals but these."""
+    """Return whether a rule negates no signal and reads only the given signals."""
     return all(how and leaf.seen in signals for leaf, how in rule.polarity if isinstance(leaf.seen, IntEnum))
 
 
 def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles]) -> Iterator[Tiles]:
-    """Yield (1, H, W) mazes in which tiles near some place have the given kinds, -1 beyond the edge, made by changing
-    other mazes, so that each kind is there as often as the task allows.
-    """
+    """Yield (1, H, W) mazes in which the tiles near some place have the given kinds, -1 for beyond the edge. They are
+    made by changing other mazes, so that each kind occurs as often as the task allows."""
     rng, once, (least, most) = np.random.default_rng(0), kinds_once(task), task.count_limits
     for tiles in (mazes[i].copy() for i in rng.permutation(len(mazes))):
         (height, width), kinds = tiles.shape, np.array(list(picture.values()))
@@ -143,7 +143,7 @@ def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles])
 
 
 def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> list[Atom]:
-    """Return the facts that a guess may state about a tile, none of them about time, and then their negations in the
+    """Return the atoms that a guess may use, without statements about time: all statements, then their negations in the
     same order.
 
     Each ghost is compared with the values that it has in (N, H, W) mazes.
@@ -202,7 +202,7 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
 
 
 def _is_number(name: str, value: NDArray[Any]) -> bool:
-    """Return whether a ghost is a number of each tile that stays, but not its place."""
+    """Return whether a ghost is a number of each tile that does not change, other than the number of its place."""
     return value.ndim == 3 and value.dtype != bool and not is_of_map(value) and name != PLACE
 
 
@@ -215,7 +215,7 @@ def _is_odd(name: str, picture: Picture, at: Place, t: Number) -> Truth:
 
 
 def _no_more(one: str, other: str, picture: Picture, at: Place, t: Number) -> Truth:
-    """Return whether a tile has both numbers, the first not larger."""
+    """Return whether a tile has both numbers, and the first is not larger than the second."""
     both = known(picture, one, at) & known(picture, other, at)
     return both & (picture.number(one, at) <= picture.number(other, at))
 
@@ -225,7 +225,8 @@ def _ago(name: str, lag: int) -> str:
 
 
 def _was(name: str, lag: int, of_map: bool, value: int | None, picture: Picture, at: Place, t: Number) -> Truth:
-    """Return whether a ghost that changes had a value some iterations ago, or if that is None, was the tile's place."""
+    """Return whether a ghost that changes had a value some iterations ago; with None, whether it was the tile's
+    place."""
     found = picture.of_map(name, t - lag) if of_map else picture.number(name, at, t - lag)
     return (t >= lag) & (found == (picture.number(PLACE, at) if value is None else value))
 
@@ -236,8 +237,8 @@ def _was_on(name: str, lag: int, picture: Picture, at: Place, t: Number) -> Trut
 
 
 class Run(NamedTuple):
-    """A run of an automaton on (N, H, W) mazes: its signals, (T, N, S, H, W) bool, the truth of atoms, (A, T, N, H, W)
-    bool, and the ghosts."""
+    """A run of an automaton on (N, H, W) mazes: the signals, (T, N, S, H, W) bool, the truth of the atoms, (A, T, N, H,
+    W) bool, and the ghosts."""
 
     tiles: Tiles
     signals: NDArray[np.bool_]
@@ -263,10 +264,10 @@ def run_of(automaton: Automaton, theorem: Ghosts, atoms: Sequence[Atom], tiles: 
 
 
 def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Sequence[Atom]) -> Theorem:
-    """Return a theorem whose statements about signals are guessed, so that they hold in every given run.
+    """Return a theorem with guessed statements about signals, which are true in every given run.
 
-    Where no atoms tell apart two tiles at which a signal differs, the theorem does not mention that signal, and
-    `unsaid` names the two tiles. An answer is not guessed.
+    If no atoms distinguish two tiles at which a signal differs, the theorem states nothing about the signal, and
+    `unsaid` names the two tiles. An answer that the theorem states already is not guessed.
     """
     shown = automaton.answers[: len(theorem.answers)]
     # a column for each tile of each run at each time, numbered in the order of what is true of it
@@ -293,7 +294,8 @@ def _in_words(reason: Iterable[Atom]) -> str:
 
 
 def _ranked(bits: NDArray[np.bool_], ranks: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
-    """Return numbers in the order of the columns of (A, R) bits, or of (R,) earlier ranks and then these, (R,)."""
+    """Return ranks in the order of the columns of (A, R) bits, or of (R,) earlier ranks and then these columns,
+    (R,)."""
     found = np.zeros(bits.shape[1], np.uint64) if ranks is None else ranks
     for start in range(0, len(bits), 32):
         word = np.zeros((bits.shape[1], 4), np.uint8)
@@ -312,9 +314,10 @@ def _reasons(
     facts: NDArray[np.bool_],
     ranks: NDArray[np.uint64],
 ) -> list[list[Atom]] | str:
-    """Return the reasons for which a signal is on, each a conjunction of atoms, or why there are none.
+    """Return the reasons for which a signal is on, each a conjunction of atoms, or the reason in words for which none
+    exist.
 
-    Of each tile of each run at each time there are the (A, R) truths of the atoms, and (R,) their order.
+    The rows are the tiles of all runs at all times: (A, R) truths of the atoms, and (R,) ranks.
     """
     same = signal in automaton.everywhere
     usable = np.array([atom.of_map or not same for atom in atoms])
@@ -353,7 +356,7 @@ def _reasons(
 
 
 def _placed(automaton: Automaton, runs: Sequence[Run], index: int) -> str:
-    """Return where and when the tile of a row was, rows numbered through all runs."""
+    """Return where and when the tile of a row was, for rows that are numbered through all runs."""
     ends = np.cumsum([run.atoms[0].size for run in runs])
     run = runs[which := int(np.searchsorted(ends, index, side="right"))]
     t, maze, row, col = np.unravel_index(index - ends[which] + run.atoms[0].size, run.atoms.shape[1:])
@@ -361,10 +364,12 @@ def _placed(automaton: Automaton, runs: Sequence[Run], index: int) -> str:
 
 
 def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Atom]:
-    """Return the times a + b d + c L that explain most of the changes of a signal, until all are explained: for each an
-    atom from it on, and one until it. The number d is that of the tile or of a neighbour; there is none without taps.
+    """Return the times a + b d + c L that explain most of the changes of a signal, until all changes are explained.
+    Each time gives two atoms: from it on, and until it. The number d belongs to the tile or to a neighbour; without
+    taps there is no d.
 
-    A time that explains nearly as much as another, and is simpler, is found too: the other may fit by chance.
+    A simpler time that explains nearly as many changes as the best time is returned too, because the best time may fit
+    by chance.
     """
     static = {name: value for name, value in ((n, np.asarray(v)) for n, v in runs[0].ghosts.items()) if value.ndim == 3}
     numbers = [(n, tap) for tap in taps for n, value in static.items() if _is_number(n, value)]
