@@ -226,7 +226,7 @@ def compile_automaton(
             network for Coq whose certificate is not exact; or a theorem that Coq's theory does not cover.
         OSError: a file could not be written.
     """
-    from .kernel.theorems import join_network, write_followed, write_proof
+    from .kernel.theorems import join_network, write_equivalent, write_proof
     from .networks.exact import compile_weights
     from .networks.helpers import helped
     from .networks.linear import separated
@@ -250,7 +250,7 @@ def compile_automaton(
     split = separated(automaton)
     model, certificate = compile_weights(split)
     if coq is not None:
-        write_followed(Path(coq), model, split, certificate)
+        write_equivalent(Path(coq), model, split, certificate)
     if coq_proof is not None:
         join_network(Path(coq_proof), automaton, model, split, certificate)
     run = None

@@ -39,7 +39,7 @@ from maze_nca_gym.agents.automata.kernel import theorems as kernel
 from maze_nca_gym.agents.automata.kernel.coq import printed_automaton, printed_network, printed_rule
 from maze_nca_gym.agents.automata.kernel.lemmas import Guide, printed_theorem
 from maze_nca_gym.agents.automata.kernel.refutations import SIGNATURES
-from maze_nca_gym.agents.automata.kernel.theorems import compile_files, write_followed, write_proof
+from maze_nca_gym.agents.automata.kernel.theorems import compile_files, write_equivalent, write_proof
 from maze_nca_gym.agents.automata.networks.exact import compile_weights
 from maze_nca_gym.agents.automata.proving.proof import Proof, _as_theorem
 from maze_nca_gym.agents.runs import progress
@@ -113,7 +113,7 @@ def test_printed_weights_are_those_of_the_network():
 def test_what_coq_cannot_check_is_refused(tmp_path):
     model, certificate = compile_weights(REACHABLE)
     with pytest.raises(ValueError, match="exact certificates that hold; of reachable's network there is none"):
-        write_followed(tmp_path, model, REACHABLE, replace(certificate, exact=False))
+        write_equivalent(tmp_path, model, REACHABLE, replace(certificate, exact=False))
     with torch.no_grad():
         model.weights[0][0, 0, 0] = 1 / 3
     refused("integer weights", printed_network, model, REACHABLE)

@@ -274,7 +274,7 @@ def digests_of(printed: Mapping[str, str]) -> dict[str, str]:
     return {said: sha256(terms[name].encode()).hexdigest() for name, said in subjects.items() if terms.get(name)}
 
 
-def write_followed(folder: Path, model: NCA, automaton: Automaton, certificate: Certificate) -> None:
+def write_equivalent(folder: Path, model: NCA, automaton: Automaton, certificate: Certificate) -> None:
     """Write a folder in which Coq's kernel checks that a network is equivalent to an automaton.
 
     Args:
