@@ -208,6 +208,32 @@ Section Relations.
     rewrite (count_one _ _ _ h Hh) in H; erewrite (filter_ext _ _); [exact H|]; intro y; cbn beta.
     rewrite stage_of_is, Hi; symmetry; apply fixed_iff, round_grows.
   Qed.
+  Lemma layer_name i g : In g (layer_names i) -> i_of g = i.
+  Proof. intros [_ E%Nat.eqb_eq]%filter_In; exact E. Qed.
+  Lemma stage_of_named g x : 0 <= stage_of g x -> In g (layer_names (i_of g)).
+  Proof. rewrite stage_of_is; intro H; apply comes_on in H;
+    [exact (round_named _ _ _ x g H) | apply cells_all | apply round_named | apply round_same |
+     apply round_grows]. Qed.
+  (** If nothing comes on in a round of a layer, nothing does later. *)
+  Lemma stage_of_last i r : (forall x g, In g (layer_names i) -> stage_of g x <> Z.of_nat r) ->
+    forall x g, In g (layer_names i) -> stage_of g x < Z.of_nat r.
+  Proof.
+    intros H x g Hg.
+    assert (Hs : still (layer_round i) r).
+    { intros y h; destruct (in_dec Nat.eq_dec h (layer_names i)) as [Hh|Hh].
+      - pose proof (layer_name i h Hh) as Hi; rewrite <- Hi, !stage_of_spec; specialize (H y h Hh);
+          f_equal; apply eq_true_iff_eq; rewrite !Z.ltb_lt; lia.
+      - transitivity false; [|symmetry]; apply not_true_is_false; intro E; apply Hh;
+          [exact (round_named i _ _ y h E)|].
+        destruct r as [|r]; [discriminate E | exact (round_named i _ _ y h E)]. }
+    apply Z.nle_gt; intro Hr; set (t := S (Z.to_nat (stage_of g x))).
+    assert (E : after (layer_round i) t x g = after (layer_round i) r x g) by
+      (apply still_for_good; [apply round_same | exact Hs | unfold t; lia]).
+    rewrite <- (layer_name i g Hg), !stage_of_spec, (proj2 (Z.leb_le 0 (stage_of g x)) ltac:(lia))
+      in E; cbn [andb] in E.
+    destruct (Z.ltb_spec (stage_of g x) (Z.of_nat t)), (Z.ltb_spec (stage_of g x) (Z.of_nat r));
+      try discriminate E; unfold t in *; lia.
+  Qed.
   Theorem stage_of_least x g : negates_nothing (i_of g) = true ->
     0 <= stage_of g x <-> forall s, within (layer_round (i_of g) s) s -> s x g = true.
   Proof.
@@ -251,7 +277,8 @@ Qed.
 (** What is known of the ghosts from their definitions. *)
 Inductive given := Kinds | Times | Sizes | Range (g : nat) | Few (g : nat) | Alike (i : nat) | Step
   (g : nat) (bound : lin)
-  | Before (n : nat) | Turn (g : nat) (ago : Z) | Earlier (g : nat) | Apart (g k n : nat).
+  | Rests (i g : nat) | Rounds (i : nat) | Before (n : nat) | Turn (g : nat) (ago : Z)
+  | Earlier (g : nat) | Apart (g k n : nat).
 Definition rule_before (th : statement) (bound : lin) (g : nat) : fact :=
   let r := relation_of (relations th) in
   mapped (fun n q => if in_layer (relations th) (layer (r g)) (Z.to_nat n) then before bound
@@ -282,6 +309,9 @@ Definition turn (th : statement) (g : nat) (ago : Z) : fact := let here : spot :
       (Both first (fact_of (nth g (begins th) Never) (fun _ _ => Always false)))
       (Both (No first) (fact_of (nth g (follows th) Never)
         (fun tap h => shift (offset tap) (Both (was h (ago + 1) here) inside_at)))))).
+(** The layer whose rounds a number of the map counts. *)
+Definition rest_at (th : statement) (i : nat) : option nat :=
+  if (i <? length (of_map th))%nat then None else nth_error (resting th) (i - length (of_map th)).
 Definition given_fact (th : statement) (known : list fact) (u : given) : fact :=
   let here : spot := (0, 0) in
   match u with
@@ -310,6 +340,13 @@ Definition given_fact (th : statement) (known : list fact) (u : given) : fact :=
       (let comes := rule_before th bound g in
         if for_all (relation_of (relations th) g) then Either (No comes) (until bound g here)
           else same comes (until bound g here)))
+  | Rests i g => match rest_at th i with Some l => if in_layer (relations th) l g then
+        Below (Lin 1 [stage_at g here; (-1, snd (of_map_at i))]) else Always true
+      | None => Always true end
+  | Rounds i => match rest_at th i with Some l => Both (Below (Lin 0 [(-1, snd (of_map_at i))]))
+        (Below (Lin 0 [of_map_at i;
+          (- Z.of_nat (length (layer_names (relations th) l)), (N_TILES, here))]))
+      | None => Always true end
   | Before n => nth n known (Always true)
   | Turn g ago => turn th g ago
   | Earlier _ => Always true
@@ -371,6 +408,45 @@ Section Given.
       (Z.eqb_spec (-4 - Z.of_nat i) N_TILES),
       (Z.eqb_spec (-4 - Z.of_nat i) SPREAD), (Z.ltb_spec (-4 - Z.of_nat i) 0); try lia; f_equal;
         lia.
+  Qed.
+  Lemma rounds_above i g x : In g (layer_names rs i) -> stage g x < rounds_of th m i.
+  Proof.
+    intro Hg; unfold rounds_of; assert (H : In (x, g) (list_prod (cells m) (layer_names rs i))) by
+      (apply in_prod; [apply cells_all | exact Hg]).
+    induction (list_prod _ _) as [|[y h] l IH]; [destruct H|]; cbn [map fold_right];
+      destruct H as [[= <- <-]|H]; [|specialize (IH H)]; lia.
+  Qed.
+  Lemma rounds_nonnegative i : 0 <= rounds_of th m i.
+  Proof. unfold rounds_of; induction (map _ _); cbn; lia. Qed.
+  Lemma rounds_below i n : (forall x g, In g (layer_names rs i) -> stage g x < n) -> 0 <= n ->
+    rounds_of th m i <= n.
+  Proof.
+    intros H Hn; unfold rounds_of; assert (Hl : forall x g, In (x, g)
+      (list_prod (cells m) (layer_names rs i)) -> stage g x < n) by
+      (intros x g [_ Hg]%in_prod_iff; exact (H x g Hg)).
+    induction (list_prod _ _) as [|[y h] l IH]; cbn [map fold_right]; [exact Hn|].
+    pose proof (Hl y h (or_introl eq_refl)); specialize (IH (fun x g Hx => Hl x g (or_intror Hx)));
+      lia.
+  Qed.
+  (** In every round of a layer something comes on at some tile. *)
+  Lemma rounds_reached i r : 0 <= r < rounds_of th m i -> exists x g,
+    In g (layer_names rs i) /\ stage g x = r.
+  Proof.
+    intros [H0 Hr]; set (l := list_prod (cells m) (layer_names rs i)).
+    destruct (existsb (fun '(x, g) => stage g x =? r) l) eqn:E.
+    - apply existsb_exists in E as ([x g] & [_ Hg]%in_prod_iff & E); exists x, g; split;
+        [exact Hg | apply Z.eqb_eq, E].
+    - exfalso; enough (rounds_of th m i <= r) by lia; apply rounds_below; [|exact H0].
+      intros x g Hg; rewrite <- (Z2Nat.id r H0); apply (stage_of_last rs m is_layered i);
+        [|exact Hg].
+      intros y h Hh Ey; rewrite Z2Nat.id in Ey by exact H0; apply not_true_iff_false in E; apply E,
+        existsb_exists; exists (y, h); split; [apply in_prod; [apply cells_all | exact Hh] |
+        apply Z.eqb_eq, Ey].
+  Qed.
+  Lemma rest_number i l : rest_at th i = Some l -> number_of_map th m i = rounds_of th m l.
+  Proof.
+    unfold rest_at, number_of_map; destruct (Nat.ltb_spec i (length (of_map th))) as [|Hi];
+      [discriminate|]; intro E; rewrite (proj2 (nth_error_None _ _) Hi), E; reflexivity.
   Qed.
   Lemma number_is_says t p k n q : true_at t p (number_is k (n, q)) = (number t n (plus p q) =? k).
   Proof.
@@ -553,7 +629,7 @@ Section Given.
     intro Hknown; assert (Hn : forall n q, true_at t q (nth n known (Always true)) = true).
     { intros n q; destruct (nth_in_or_default n known (Always true)) as [H| ->];
       [rewrite Forall_forall in Hknown; exact (Hknown _ H q) | reflexivity]. }
-    destruct u as [| | |g|g|i|g bound|n|g ago| |g k n]; cbn [given_fact]; cbv zeta;
+    destruct u as [| | |g|g|i|g bound|i g|i|n|g ago| |g k n]; cbn [given_fact]; cbv zeta;
       [..|reflexivity|].
     - meant; rewrite here, kind_number; unfold number_on; destruct (cell_at m p) as [x|];
         apply andb_true_iff; rewrite !Z.leb_le; [pose proof (proj1 is_about x)|]; lia.
@@ -616,6 +692,22 @@ Section Given.
         change (says (truth th m t) (number t) p) with (true_at t p).
       rewrite E, Hu; cbn [after]; unfold layer_round at 2, round, in_layer;
         rewrite Nat.eqb_refl, Epool; reflexivity.
+    - destruct (rest_at th i) as [l|] eqn:Ei; [|reflexivity];
+        destruct (in_layer rs l g) eqn:Hl; [apply Nat.eqb_eq in Hl | reflexivity].
+      meant; rewrite here, stage_number, map_number, (rest_number i l Ei); apply Z.leb_le;
+        pose proof (rounds_nonnegative l); unfold number_on; destruct (cell_at m p) as [x|]; [|lia].
+      destruct (stage_of_range rs m g x) as [E|E]; [|lia].
+      pose proof (stage_of_named rs m is_layered g x E) as Hg; rewrite Hl in Hg;
+        pose proof (rounds_above l g x Hg); lia.
+    - destruct (rest_at th i) as [l|] eqn:Ei; [meant | reflexivity].
+      rewrite !here, !map_number, (rest_number i l Ei);
+        change (number t N_TILES _) with (Z.of_nat (length (cells m))).
+      apply andb_true_iff; rewrite !Z.leb_le; pose proof (rounds_nonnegative l); split; [lia|].
+      enough (rounds_of th m l <= Z.of_nat (length (layer_names rs l)) *
+        Z.of_nat (length (cells m))) by lia.
+      apply rounds_below; [|lia]; intros x g Hg; pose proof (layer_name rs l g Hg) as Hl; subst l.
+      destruct (stage_of_range rs m g x) as [E|E]; [exact (proj1 (stage_of_few rs m is_layered g x
+        E)) | rewrite E; lia].
     - apply Hn.
     - exact (turn_true t p g ago).
     - destruct (fact_dec _ _) as [E|]; [|reflexivity]; destruct (existsb _ _) eqn:Hk;
@@ -657,18 +749,35 @@ Fixpoint proven (th : statement) (known : list fact) (lemmas : list (fact * proo
 Definition said_at (th : statement) (tap : tap) (g : nat) : fact :=
   match nth g (said th) None with Some f => shift (offset tap) f | None => was g 0 (offset tap) end.
 Definition shown (th : statement) (g : nat) : fact := fact_of (rule (of_rules th) g) (said_at th).
+(** A relation comes on in a round; and in a round of a layer, the same at all tiles, a tile at
+    which something comes on shows a fact. *)
+Definition comes_in (v : lin) (h : nat) : fact :=
+  Both (Below (Lin (constant (over v) - 1) (stage_at h (0, 0) :: terms (over v))))
+    (Below (Lin (constant v) ((-1, snd (stage_at h (0, 0))) :: terms v))).
+Definition changes_shown (th : statement) (i : nat) (v : lin) (f : fact) : fact :=
+  match rest_at th i with
+  | Some l => if forallb (fun '(_, (n, _)) => n <? 0) (terms v) then
+      Both (Both (Below (Lin (constant (over v) - 1) (terms (over v))))
+        (Below (Lin (constant v + 1) ((-1, snd (of_map_at i)) :: terms v))))
+      (Either (No (fold_right (fun h g => Either (comes_in v h) g) (Always false)
+        (layer_names (relations th) l))) f) else Always false
+  | None => Always false
+  end.
 (** Of each signal: it is off at first and beyond the edge, and the rule gives what is said of it an
     iteration later; of a pooled one, that it says nothing else, and that the tile that shows why a
-    relation comes on shows that it does. *)
+    relation comes on shows that it does, or a tile at which something comes on, or any tile. *)
 Definition claims_of (th : statement) (g : nat) (f : fact) : list fact :=
   [Either (No (Below (Lin 0 [(1, (TIME, (0, 0)))]))) (No f); Either inside_at (No f)] ++
   if is_pooled (of_rules th) g then
     [outside_or (Either (No (shown th g)) (later f));
      outside_or (Either (No (later f)) (match find (fun '(k, _) => Nat.eqb k g) (witnesses th) with
-       | Some (_, i) => Both (Below (Lin 0 [(-1, snd (of_map_at i))]))
+       | Some (_, i) => if (i <? length (of_map th))%nat then
+           Both (Below (Lin 0 [(-1, snd (of_map_at i))]))
            (Either (No (rule_before th (Lin 0 [of_map_at i]) (fst (nth i (of_map th) (O, None)))))
-             (shown th g))
-       | None => Always false end))]
+             (shown th g)) else Always false
+       | None => match find (fun '(k, _) => Nat.eqb k g) (changes th) with
+         | Some (_, (i, v)) => changes_shown th i v (shown th g)
+         | None => shown th g end end))]
   else [outside_or (same (shown th g) (later f))].
 Definition claims (th : statement) : list fact :=
   flat_map (fun '(g, s) => match s with None => [] | Some f => claims_of th g f end)
@@ -735,7 +844,7 @@ Section Theorems.
       assert (Hs : forall u, true_at t p (shift d (given_fact th known u)) = true).
     { intro v; unfold Characterised.true_at; rewrite shift_says by (apply number_below);
       apply given_true; assumption. }
-    destruct u as [| | | | | | | | |h|]; try (apply Hs); apply Nat.eqb_eq in Hall; subst h;
+    destruct u as [| | | | | | | | | | |h|]; try (apply Hs); apply Nat.eqb_eq in Hall; subst h;
       cbn [used].
     change (true_at t p (earlier g d f) = true); unfold earlier; meant; rewrite here;
       set (a := number th m t _ p) in *; set (b := number th m t _ (plus p d)).
@@ -788,6 +897,38 @@ Section Theorems.
         rewrite <- E, cell_at_own in Ha, Hb; apply negb_true_iff in Ha, Hb;
           unfold Characterised.true_at; cbn [says]; rewrite Ha, Hb; reflexivity.
     - unfold Characterised.true_at in *; cbn [says]; rewrite (IHf H); reflexivity.
+  Qed.
+  Lemma amount_everywhere t (v : lin) p q : forallb (fun '(_, (n, _)) => n <? 0) (terms v) = true ->
+    amount (number th m t) p v = amount (number th m t) q v.
+  Proof.
+    unfold amount; intro H; f_equal; induction (terms v) as [|[z [n r]] ts IH]; [reflexivity|].
+    cbn [forallb] in H; apply andb_prop in H as [Hn H]; apply Z.ltb_lt in Hn; cbn [sum];
+      rewrite (IH H), (number_below th m t n _ (plus q r) Hn); reflexivity.
+  Qed.
+  Lemma changes_reached t i v f (x : cell m) :
+    (forall y : cell m, true_at t (proj1_sig y) (changes_shown th i v f) = true) ->
+    exists y : cell m, true_at t (proj1_sig y) f = true.
+  Proof.
+    intro H; destruct parts_checked as (_ & _ & _ & Hg); unfold changes_shown in H;
+      destruct (rest_at th i) as [l|] eqn:Ei; [|discriminate (H x)];
+      destruct (forallb _ _) eqn:Hv; [|discriminate (H x)].
+    set (r := amount (number th m t) (proj1_sig x) v).
+    assert (Hr : 0 <= r < rounds_of th m l).
+    { generalize (H x); meant; pose proof (over_amount (number th m t) (proj1_sig x) v) as Ho;
+        unfold amount in Ho; rewrite map_number, (rest_number th m i l Ei), !andb_true_iff,
+        !Z.leb_le; unfold r, amount; lia. }
+    destruct (rounds_reached th m Hg l r Hr) as (y & h & Hh & Ey); exists y; generalize (H y);
+      clear H.
+    assert (Hc : true_at t (proj1_sig y) (fold_right (fun h g => Either (comes_in v h) g)
+      (Always false) (layer_names (relations th) l)) = true).
+    { assert (Hone : true_at t (proj1_sig y) (comes_in v h) = true).
+      { unfold comes_in; meant; pose proof (over_amount (number th m t) (proj1_sig y) v) as Ho;
+          pose proof (amount_everywhere t v (proj1_sig y) (proj1_sig x) Hv) as Ev; fold r in Ev;
+          unfold amount in Ho, Ev; rewrite here, stage_number; unfold number_on;
+          rewrite cell_at_own, andb_true_iff, !Z.leb_le; lia. }
+      induction (layer_names _ _) as [|k ks IHk]; [destruct Hh|]; cbn [fold_right]; meant;
+        apply orb_true_iff; destruct Hh as [->|Hh]; [left; exact Hone | right; exact (IHk Hh)]. }
+    meant; rewrite Hc; cbn [negb orb]; intro E; apply andb_prop in E as [_ E]; exact E.
   Qed.
   Lemma said_held t x tap h : (forall g f q, nth g (said th) None = Some f -> on_spot m (fun y =>
     run w (of_rules th) t y g) q = true_at t q f) ->
@@ -842,8 +983,15 @@ Section Theorems.
                (Hc y _ (Hin _ (or_intror (or_intror (or_introl eq_refl))))) Hy).
           -- intro Hx; pose proof (fun y => implied t _ y _ _ (cell_at_own m y)
                (Hc y _ (Hin _ (or_intror (or_intror (or_intror (or_introl eq_refl))))))) as H.
-             destruct (find _ (witnesses th)) as [[k i]|]; [|discriminate (H x Hx)];
-               set (h := fst (nth i (of_map th) (O, None))) in *; set (z := number_of_map th m i).
+             assert (Hall : forall y : cell m, true_at t (proj1_sig y) (later f) = true) by
+               (intro y; rewrite (Hsame y x); exact Hx).
+             destruct (find _ (witnesses th)) as [[k i]|];
+               [destruct (i <? length (of_map th))%nat eqn:Hi; [apply Nat.ltb_lt in Hi |
+               discriminate (H x Hx)]|destruct (find _ (changes th)) as [[k [i v]]|]; [|exists x;
+               rewrite <- (shown_rule t x g IH); exact (H x Hx)];
+               destruct (changes_reached t i v (shown th g) x (fun y => H y (Hall y))) as (y & Hy);
+               exists y; rewrite <- (shown_rule t y g IH); exact Hy].
+             set (h := fst (nth i (of_map th) (O, None))) in *; set (z := number_of_map th m i).
              assert (Hboth : forall y : cell m, 0 <= z /\
                (true_at t (proj1_sig y) (rule_before th (Lin 0 [of_map_at i]) h) = true ->
                true_at t (proj1_sig y) (shown th g) = true)).
@@ -856,7 +1004,8 @@ Section Theorems.
                (after (layer_round (relations th) m (layer (relation_of (relations th) h)))
                  (Z.to_nat z)) y h = true).
              { unfold z, number_of_map in *; unfold h;
-               destruct (nth_error (of_map th) i) as [[h' k']|] eqn:Ei; [|lia];
+               destruct (nth_error (of_map th) i) as [[h' k']|] eqn:Ei;
+                 [|apply nth_error_None in Ei; lia];
                rewrite (nth_error_nth _ _ _ Ei); cbn [fst].
                destruct (find _ (cells m)) as [x0|]; [|lia];
                  exact (stage_of_shown (relations th) m Hgrow h' x0 Hz). }

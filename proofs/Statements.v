@@ -381,8 +381,10 @@ Notation N_TILES := (-2) (only parsing). Notation SPREAD := (-3) (only parsing).
 Record relation := Relation { layer : nat; for_all : bool; cause : fact }.
 (** An automaton, what is said of it, and the relations and the game in terms of which that is said.
     A number of the whole map is the stage of a relation at the first tile, perhaps at the first of
-    a kind; no maze has two tiles of a kind in [once]. Of a pooled signal, the number of the map
-    whose relation a tile shows why to come on: it also shows why the signal does. *)
+    a kind; no maze has two tiles of a kind in [once]. The numbers after these are the rounds of a
+    layer in [resting]. Of a pooled signal, the number of the map whose relation a tile shows why to
+    come on: it also shows why the signal does; or the number of the rounds of a layer, in one of
+    which a tile where something comes on shows it. *)
 Record statement := Statement {
   of_rules : automaton;
   relations : list relation;
@@ -393,7 +395,9 @@ Record statement := Statement {
   n_kinds : nat;
   said : list (option fact);
   answers : list (nat * (fact * lin));
-  witnesses : list (nat * nat) }.
+  witnesses : list (nat * nat);
+  resting : list nat;
+  changes : list (nat * (nat * lin)) }.
 (** The mazes that it is about: of kinds that it knows, with a tile at least, and with no two tiles
     of a kind in [once]. *)
 Definition about (th : statement) (m : maze) : Prop :=
@@ -455,13 +459,18 @@ End Relations.
 Section Ghosts.
   Context (th : statement) (m : maze) (t : nat).
   Definition n_on : nat := length (filter (fun x => 0 <=? stage_of (relations th) m 0 x) (cells m)).
+  (** The number of rounds of a layer in which something comes on. *)
+  Definition rounds_of (i : nat) : Z :=
+    fold_right Z.max 0 (map (fun '(x, g) => stage_of (relations th) m g x + 1)
+      (list_prod (cells m) (layer_names (relations th) i))).
   Definition of_kind (k : option kind) (x : cell m) : bool := match k with Some k =>
     Nat.eqb (kind_at m (proj1_sig x)) k | None => true end.
   Definition number_of_map (i : nat) : Z :=
     match nth_error (of_map th) i with
     | Some (h, k) => match find (of_kind k) (cells m) with Some x =>
         stage_of (relations th) m h x | None => -1 end
-    | None => -1
+    | None => match nth_error (resting th) (i - length (of_map th)) with Some l => rounds_of l
+      | None => -1 end
     end.
   Definition number (n : Z) (p : spot) : Z :=
     if n =? TIME then Z.of_nat t

@@ -356,7 +356,7 @@ def test_nothing_is_admitted_and_little_is_written_by_hand():
     lines = {name: text.splitlines() for name, text in texts.items()}
     assert not [(name, i) for name, some in lines.items() for i, line in enumerate(some, 1) if len(line) > 100]
     assert len(lines["Statements.v"]) < 680  # which a person reads
-    assert sum(map(len, lines.values())) < 4_950
+    assert sum(map(len, lines.values())) < 5_000
     project = (kernel.THEORY / kernel.PROJECT).read_text().splitlines()
     needs_printed = {"Checked.v", "Equivalent.v", "Joined.v", "Main.v", "Proven.v"}
     assert {line for line in project if line.endswith(".v")} == {*texts} - needs_printed
@@ -421,7 +421,7 @@ def test_pooled_signals_are_printed_with_the_relations_that_switch_them_on():
     assert "(* 2 LIT *) (And (See 1 C) (Is 3 C))] [2]%nat.\n" in text  # the automaton
     assert "(* 1 LIT *) Relation 0 true (Both (Truth 0 (0, 0)) (number_is 3 (0, (0, 0))))]\n" in text  # the relations
     assert "[(* LIT_stage *) (1, None)%nat] []%nat\n" in text  # what is the same everywhere
-    assert "[(2, 0)%nat]." in text  # who shows why
+    assert "[(2, 0)%nat] [] []." in text  # who shows why
 
 
 class Late(IntEnum):

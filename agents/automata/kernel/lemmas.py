@@ -540,7 +540,7 @@ class Guide:
             comes = z3.Or(z3.Not(inside), z3.Or(z3.Not(shown), after[signal]))
             proofs.append(self.follows(f"{name} {SAID}", comes))
             for relation in (None, *self.pooled):
-                why = z3.BoolVal(False)  # it is never on
+                why = shown  # each tile shows it
                 if relation is not None:
                     stage = picture.of_map(self.stages[relation])
                     why = z3.And(stage >= 0, z3.Or(z3.Not(self.rule_before(relation, stage)), shown))
@@ -590,7 +590,7 @@ class Guide:
             f"Statement its_automaton\n"
             f"  {printed_list(relations, lines)}\n  {printed_list(of_map)} {once}%nat\n"
             f"  {printed_list(begins, lines)} {printed_list(follows, lines)} {len(automaton.kinds)}\n"
-            f"  {printed_list(values, lines)}\n  {printed_list(answers, lines)}\n  {printed_list(witnesses)}"
+            f"  {printed_list(values, lines)}\n  {printed_list(answers, lines)}\n  {printed_list(witnesses)} [] []"
         )
         terms = {
             "its_automaton": printed_automaton(automaton),
