@@ -1,7 +1,7 @@
-"""Refutations of facts, in small steps that Coq repeats: clauses, each of which follows from a few earlier ones.
+"""Refutations of facts in small steps that Coq can repeat: clauses, each of which follows from a few earlier clauses.
 
-This is conflict-driven clause learning (Marques-Silva and Sakallah, 1999) on the nodes of the facts' expressions, where
-equal nodes are one. Where only arithmetic contradicts facts, z3 finds linear facts whose sum is absurd.
+The search is conflict-driven clause learning (Marques-Silva and Sakallah, 1999) on the nodes of the facts' expressions,
+in which equal nodes are one node. If only arithmetic contradicts some facts, z3 finds linear facts whose sum is absurd.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ LARGEST_FACTOR = 64
 TRUE = 1
 """The literal that is always true."""
 Variable: TypeAlias = tuple[int, Offset]
-"""Which boolean or number, and where."""
+"""The name of a boolean or number, and its place."""
 Claim: TypeAlias = tuple[tuple[int, int], ...]
-"""Factors of linear facts, each with its literal, whose sum is absurd."""
+"""Factors of linear facts, each with its literal; the weighted sum of these facts is absurd."""
 
 
 class Linear(NamedTuple):
@@ -41,15 +41,15 @@ class Linear(NamedTuple):
 
 
 class Refutation(NamedTuple):
-    """A refutation of facts, in the form of `proofs/Facts.v`: a literal is n or, negated, -n.
+    """A refutation of facts, in the form of `proofs/Facts.v`. A literal is a number n or, if negated, -n.
 
     Attributes:
         atoms: the atoms that the literals from 2 on stand for.
         nodes: pairs of literals, whose conjunctions the next literals stand for.
         roots: the literals of the facts.
-        claims: linear facts.
+        claims: sums of linear facts that are absurd.
         cuts: clauses, of which the last is empty, each with the numbers of the clauses from which it follows. Clauses
-            are numbered from 1: TRUE, three for each node, then facts, claims and cuts.
+            are numbered from 1: TRUE, three clauses for each node, then facts, claims and cuts.
     """
 
     atoms: list[Any]
@@ -60,12 +60,12 @@ class Refutation(NamedTuple):
 
 
 class NotProven(ValueError):
-    """Raised when no proof of a claim is found; the claim may be true."""
+    """Raised if no proof of a claim is found; the claim may still be true."""
 
 
 @dataclass(eq=False)
 class _Clause:
-    """Literals of which one is true. Either it has a number or a claim, or it follows from others."""
+    """Literals of which at least one is true. The clause has a number or a claim, or it follows from other clauses."""
 
     literals: list[int]
     number: int = 0
@@ -114,7 +114,7 @@ class _Search:
                 self._collect(part)
 
     def _literal(self, f: Any) -> int:
-        """Return the literal that a fact is, with a node for each of its parts."""
+        """Return the literal of a fact, after adding a node for each of its parts."""
         if isinstance(f, bool):
             return TRUE if f else -TRUE
         if isinstance(f, Linear) and not f.terms:
@@ -144,7 +144,7 @@ class _Search:
             self._done = len(self._trail)
 
     def _add(self, clause: _Clause) -> bool:
-        """Watch a clause, set what it forces, and return whether it is false."""
+        """Add a clause to the watched clauses, set the literals that it forces, and return whether it is false."""
         literals, levels = clause.literals, self._levels
         literals.sort(key=lambda each: -levels.get(-each, len(self._starts) + 1))
         for literal in literals[:2]:
@@ -156,7 +156,7 @@ class _Search:
         return False
 
     def _propagate(self) -> _Clause | None:
-        """Set what clauses force; return one that is false."""
+        """Set the literals that clauses force; return a clause that is false, if there is one."""
         levels = self._levels
         while self._done < len(self._trail):
             false = -self._trail[self._done]
@@ -184,7 +184,8 @@ class _Search:
         return None
 
     def _learn(self, conflict: _Clause) -> _Clause:
-        """Return what follows from a clause that is false and from what set its literals, the one set last first."""
+        """Return the clause that follows from a false clause and the reasons of its literals, with the literal set last
+        first."""
         levels, against = self._levels, {-literal for literal in conflict.literals}
         level = max((levels[literal] for literal in against), default=0)
         here = sum(levels[literal] == level for literal in against)
@@ -207,7 +208,7 @@ class _Search:
         return _Clause(kept, uses=uses[::-1])
 
     def _decide(self) -> bool:
-        """Set a literal that makes a node false that has to be; return whether there is such a node."""
+        """Set a literal that makes a node false that must be false; return whether there is such a node."""
         levels, nodes = self._levels, (self._parts[-n] for n in self._trail if -n in self._parts)
         opened = [-part for parts in nodes if not any(-part in levels for part in parts) for part in parts]
         if opened:
@@ -219,7 +220,7 @@ class _Search:
         """Return a clause that is false by arithmetic.
 
         Raises:
-            NotProven: there is none.
+            NotProven: there is no such clause.
         """
         z3 = self._z3
         set_ = [(n if n in self._levels else -n) for n, _ in self._lines if n in self._levels or -n in self._levels]
@@ -261,7 +262,7 @@ class _Search:
         raise NotProven(f"the search had no end after {MOST_CONFLICTS:,} contradictions")
 
     def named(self, empty: _Clause) -> Refutation:
-        """Return what leads to the empty clause, and nothing else."""
+        """Return the clauses that lead to the empty clause, without all others."""
         order, seen, stack = list[_Clause](), set[int](), [(empty, False)]
         while stack:
             clause, used = stack.pop()
@@ -283,11 +284,11 @@ class _Search:
 
 
 def refutation(z3: Z3, facts: Sequence[Any]) -> Refutation:
-    """Return a refutation of facts that cannot all be true. Each is True, False, a `Linear`, a `Variable`, or ("No",
-    fact), ("Both", fact, fact) or ("Either", fact, fact).
+    """Return a refutation of facts that cannot all be true. Each fact is True, False, a `Linear`, a `Variable`, or
+    ("No", fact), ("Both", fact, fact) or ("Either", fact, fact).
 
     Raises:
-        NotProven: no reason was found; they may all be true.
+        NotProven: no contradiction was found; the facts may all be true.
     """
     search = _Search(z3, facts)
     return search.named(search.refuted())

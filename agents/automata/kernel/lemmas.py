@@ -1,9 +1,9 @@
-"""The theorem of an automaton printed for Coq, with what leads Coq's checker through each of its lemmas.
+"""Prints the theorem of an automaton for Coq, with the steps that lead Coq's checker through each of its lemmas.
 
-z3 is a guide that nobody has to trust: for each lemma it finds the facts that it needs, and linear facts that its atoms
-contradict. Coq computes the lemma itself, from the rules and from the theorem's statement about each signal, and
-searches by case distinctions (`proofs/Facts.v`). Axioms are lemmas too, which follow from the definition of their
-ghosts.
+z3 serves as a guide that nobody has to trust: for each lemma it finds the facts that the lemma needs, and the linear
+facts that contradict its atoms. Coq computes the lemma itself from the rules and from the theorem's statement about
+each signal, and searches by case distinctions (`proofs/Facts.v`). Axioms become lemmas too, which follow from the
+definitions of their ghosts.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from .coq import NotCovered, printed_automaton, printed_comment, printed_file, p
 
 TAP_AT = {offsets(tap)[0]: tap for tap in NEIGHBOURHOODS[9]}
 OF_MAP = {"t": -1, N_TILES: -2, SPREAD: -3}
-"""The numbers that `proofs/Characterised.v` gives to numbers of the whole map."""
+"""The numbers by which `proofs/Characterised.v` refers to numbers of the whole map."""
 
 
 class Hypothesis(NamedTuple):
-    """A fact that a lemma may use: its name in Coq, the place where it holds, and what it says."""
+    """A fact that a lemma may use: its name in Coq, the place where it holds, and the fact as a z3 expression."""
 
     name: str
     at: Place
@@ -62,7 +62,7 @@ def _offset(at: Place) -> Offset:
 
 
 class _Rule:
-    """A picture that shows what the rules of a game read, as an expression."""
+    """A picture whose values are terms, so that a rule of a game becomes an expression."""
 
     def __init__(self, names: type[IntEnum], n_kinds: int) -> None:
         self._names, self._n_kinds = names, n_kinds
@@ -78,8 +78,8 @@ class _Rule:
 
 
 class _Defined(_SymbolicPicture):
-    """A picture of symbols that shows a derived boolean (`facts`) by its definition and, if `bound` is set, a relation
-    (`stages`) only where it comes on before that round."""
+    """A picture of symbols in which a derived boolean (`facts`) is replaced by its definition. If `bound` is set, a
+    relation (`stages`) is on only where it comes on before that round."""
 
     facts: Mapping[str, Callable[[Picture, Place], Any]] = {}
     stages: Mapping[str, str] = {}
@@ -101,11 +101,11 @@ class _Defined(_SymbolicPicture):
 
 
 class Guide:
-    """Translates the facts of a theorem from z3 to Coq, and the reasons why they hold.
+    """Translates the facts of a theorem, and the reasons why they hold, from z3 to Coq.
 
     Raises:
-        ValueError: the theorem is about ghosts without a known definition, or about something that the Coq theory does
-            not cover.
+        ValueError: the theorem uses ghosts without a known definition, or anything else that the Coq theory does not
+            cover.
     """
 
     def __init__(self, proof: Proof) -> None:
@@ -189,7 +189,7 @@ class Guide:
         )
 
     def _read(self, f: Any, on: bool = True) -> Iterator[tuple[int, str]]:
-        """Yield which relations a fact reads, by number, and what of them: "stage", "on" or "off"."""
+        """Yield the relations that a fact reads, by number, and how it reads them: "stage", "on" or "off"."""
         if isinstance(f, Linear):
             yield from ((n - 1, "stage") for _, (n, _) in f.terms if n > 0)
         elif not isinstance(f, bool) and isinstance(f[0], int):
@@ -245,7 +245,7 @@ class Guide:
         return self._below(number, self.z3.IntVal(0))
 
     def fact(self, e: Any) -> Any:
-        """Return a z3 boolean as what `refutation` takes, a tree of tuples such as ("No", fact)."""
+        """Return a z3 boolean in the form that `refutation` takes, a tree of tuples such as ("No", fact)."""
         z3, kind, c = self.z3, e.decl().kind(), e.children()
         if kind in (z3.Z3_OP_TRUE, z3.Z3_OP_FALSE):
             return kind == z3.Z3_OP_TRUE
@@ -279,7 +279,7 @@ class Guide:
     # what may be supposed
 
     def layer(self, name: str) -> list[str]:
-        """Return the relations of the layer of one."""
+        """Return the relations that are in the same layer as a relation."""
         return [each for each in self.layers if self.layers[each] == self.layers[name]]
 
     def _most(self, name: str) -> Any:
@@ -288,15 +288,15 @@ class Guide:
         return self.picture.of_map(SPREAD) if layer == [*self.rules][:1] else len(layer) * tiles - 1
 
     def _bounds(self, name: str) -> Iterator[Any]:
-        """Yield the rounds for which it is supposed by which tiles a relation is on."""
+        """Yield the rounds for which the proof assumes by which tiles a relation is on."""
         yield from (self.z3.IntVal(0), self.t, self._most(name) + 1)
         for each in self.layer(name):
             here = self.picture.number(self.stages[each])
             yield from (here + 1,) if each in self.waits else (here - 1, here, here + 1)
 
     def definitions(self, places: Iterable[Place], steps: Mapping[str, Sequence[Any]]) -> Iterator[Hypothesis]:
-        """Yield what the relations' definitions imply at some places, as `given_fact` of `proofs/Characterised.v`
-        states it; of some relations, also by which rounds they are on."""
+        """Yield the consequences of the relations' definitions at some places, as `given_fact` of
+        `proofs/Characterised.v` states them; for some relations, also the rounds by which they are on."""
         z3, picture = self.z3, self.picture
         tiles, spread = picture.of_map(N_TILES), picture.of_map(SPREAD)
         yield Hypothesis("Sizes", CENTRE, z3.And(spread >= 0, spread < tiles))
@@ -324,7 +324,7 @@ class Guide:
                     yield Hypothesis(f"Step {number} {_printed_line(Linear(line.constant, moved_back))}", at, fact)
 
     def turns(self, places: Iterable[Place]) -> Iterator[Hypothesis]:
-        """Yield what the definition of a game says of some places in the last iterations."""
+        """Yield the consequences of a game's definition at some places in the last iterations."""
         for at, name, ago in product(places, self.played, (1, 2, 3)):
             when, (first, then) = self.t + (2 - ago), self.games[name]
 
@@ -337,13 +337,14 @@ class Guide:
             yield Hypothesis(f"Turn {int(name)} {ago}", at, on == (self.picture.inside(at) & comes))
 
     def waited(self, name: str, before: str, at: Place) -> Any:
-        """Return, as a z3 boolean, that a relation comes on at a tile a round after another one."""
+        """Return, as a z3 boolean, that a relation comes on at a tile one round after another relation."""
         on, later = self._on(name, at), self._on(before, at)
         stage, earlier = (self.picture.number(self.stages[each], at) for each in (name, before))
         return self.z3.And(on == later, self.z3.Implies(on, stage == earlier + 1))
 
     def rule_before(self, name: str, bound: Any, at: Place = CENTRE) -> Any:
-        """Return, as a z3 boolean, whether a relation's rule is true, if those of its layer are on before a round."""
+        """Return, as a z3 boolean, whether a relation's rule is true if the relations of its layer are on as before a
+        round."""
         layer = {each: self.stages[each] for each in self.layer(name)}
         return self.rules[name](self.picture.seen(bare=True, bound=bound, stages=layer), at)
 
@@ -356,7 +357,7 @@ class Guide:
                 yield Hypothesis(f"Earlier {self.numbers[along]}", at, known)
 
     def _on(self, relation: str, at: Place) -> Any:
-        """Return whether a relation is on, which beyond the edge it is not."""
+        """Return whether a relation is on; beyond the edge it is off."""
         return self.picture.true(relation, at).arg(0)
 
     def kinds(self) -> Iterator[Hypothesis]:
@@ -408,7 +409,7 @@ class Guide:
         return f"Proof {printed_list(listed)} (Refutation {' '.join(map(printed_list, why))})"
 
     def printed(self, f: Any) -> str:
-        """Return a fact, from `fact`, as the text of a Coq term."""
+        """Return a fact, in the form that `fact` returns, as the text of a Coq term."""
         if isinstance(f, bool):
             return f"(Always {str(f).lower()})"
         if isinstance(f, Linear) and f[:1] == (0,) and [(c, n) for c, (n, _) in f.terms] == [(-1, 0)]:
@@ -428,7 +429,7 @@ class Guide:
         return self.printed(self.fact(self.rules[relation](self.picture.seen(bare=True), CENTRE)))
 
     def learn(self, name: str, facts: Sequence[Any], given: Iterable[Hypothesis]) -> None:
-        """Prove a lemma, a fact that is given for each of the places; then it is known.
+        """Prove a lemma, given as a fact for each of the places; later proofs may use it.
 
         Raises:
             NotProven, NotCovered: as for `proof`.
@@ -440,8 +441,9 @@ class Guide:
         self.lemmas.append(f"(* {printed_comment(name)} *) ({self.printed(self.fact(facts[0]))},\n    {leads})")
 
     def learn_axiom(self, name: str, facts: Sequence[Any], given: Sequence[Hypothesis]) -> None:
-        """Prove an axiom of the library from definitions or, along the stages of a relation, by induction; z3 may have
-        used one that does not follow, where there is another way."""
+        """Prove an axiom of the library from definitions, or by induction along the stages of a relation. If neither
+        works, the failure is stored in `missing` and not raised, because z3 may have used an axiom that the lemmas can
+        do without."""
         try:
             return self.learn(name, facts, given)
         except (NotProven, NotCovered) as error:
@@ -453,8 +455,8 @@ class Guide:
         return None
 
     def spreads(self, definitions: Sequence[Hypothesis]) -> Iterator[Hypothesis]:
-        """Prove of relations that they spread from a tile that occurs once, from neighbour to neighbour; yield that
-        they do not come on at two neighbours at once."""
+        """Prove of relations that they spread from neighbour to neighbour, beginning at a tile that occurs once. Yield
+        that they do not come on at two neighbours at once."""
         for relation, kind in product(self.stages, kinds_once(self.automaton.problem)):
             stage = partial(self.picture.number, self.stages[relation])
             with suppress(NotProven):
@@ -477,10 +479,10 @@ class Guide:
         return self.z3.Or(one < 0, self.z3.Or(other < 0, self.z3.Not(one == other)))
 
     def follows(self, name: str, goal: Any) -> str:
-        """Return the text of a Coq term that proves a goal from what is known.
+        """Return the text of a Coq term that proves a goal from known facts.
 
         Raises:
-            ValueError: as for `proof`; or an axiom does not follow that z3 has used.
+            ValueError: as for `proof`; or z3 has used an axiom that does not follow.
         """
         try:
             return self.proof(name, goal, [*self.known, *self.definitions((), {}), *self.kinds()])
@@ -494,7 +496,7 @@ class Guide:
         return self.follows(name, goal)
 
     def defined(self) -> list[Hypothesis]:
-        """Return what the definitions of all relations imply at all places."""
+        """Return the consequences of the definitions of all relations at all places."""
         steps = {name: [*self._bounds(name)] for name in self.rules if name not in self.waits}
         return list(self.definitions(self.places, steps))
 

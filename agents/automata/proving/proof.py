@@ -1,9 +1,10 @@
-"""A machine-checked proof that an automaton is correct on every maze, of any size, with or without a border.
+"""Machine-checked proofs that an automaton is correct on every maze of any size, with or without a border.
 
-Correct answers are those of the task's `specification`. `prove` guesses the value of each signal after t iterations, in
-terms of the specification's ghosts, and z3 decides (`prover`). A proof relies on z3, the induction that joins its
-lemmas, and the axioms of the library (`mazes.ghosts`), which follow from the definitions of the ghosts. Axioms of an
-automaton's author are tried on small mazes, and a proof that uses them says so.
+The task's `specification` defines the correct answers, in terms of ghosts (facts about the maze that no tile stores,
+such as distances). `prove` guesses the value of each signal after t iterations in terms of the same ghosts, and z3
+decides whether the guess is true (`prover`). A proof relies on z3, on the induction that joins its lemmas, and on the
+axioms of the library (`mazes.ghosts`), which follow from the definitions of the ghosts. Axioms that the automaton's
+author assumes are tested on small mazes, and the proof lists them.
 """
 
 from __future__ import annotations
@@ -54,26 +55,27 @@ from ..theorem import Theorem
 from .prover import PATIENCE, SAID, Lemma, Prover
 
 ROUNDS = 12
-"""Largest number of guesses."""
+"""Largest number of guesses for one theorem."""
 LEAST, MOST_OF_LEAST = 6, 600
-"""Largest number of tiles of the smallest mazes, all of which are among the runs, and the largest number of mazes of
-one such shape."""
+"""Largest number of tiles of the smallest mazes, of which all are run, and the largest number of mazes of one such
+shape."""
 STATUS = re.compile(r"\(set-info :status (\w+)\)")
-"""The expected answer in a query."""
+"""The solver's expected answer in a query."""
 N_STEPS = 20
-"""Number of iterations for which axioms about ghosts that change are tried."""
+"""Number of iterations for which axioms about ghosts that change are tested."""
 ARGUED = ("diameter", "both", "shortest-path-asynchronous", "shortest-path-any-state")
-"""Automata of this package whose invariant or bound is argued in their module, and tested on all mazes of up to 3 x 4
-tiles, of 2 x 3 under every schedule, or, of the last, whose sequence of bits the proof takes for granted, of 3 x 3."""
+"""Automata of this package with an invariant or bound that is argued in their module and tested. The tests run all
+mazes of up to 3 x 4 tiles; for the third, all mazes of 2 x 3 tiles under every schedule; for the last, whose sequence
+of bits the proof assumes, all mazes of 3 x 3 tiles."""
 
 
 NOTHING = Theorem(lambda picture, at, t: {}, lambda tiles: {}, signals=lambda picture, at, t: {})
-"""The theorem that says nothing."""
+"""The theorem that states nothing."""
 
 
 def is_argued(automaton: Automaton) -> bool:
-    """Return whether an automaton is one of this package, unchanged, so that the package's arguments and tests apply to
-    it."""
+    """Return whether an automaton is an unchanged automaton of this package with published arguments and tests
+    (`ARGUED`)."""
     shipped = AUTOMATA.ships(automaton.name) and AUTOMATA[automaton.name] is automaton
     return shipped and split_order(automaton.name)[0] in ARGUED
 
@@ -84,14 +86,14 @@ class Proof:
 
     Attributes:
         automaton: the automaton.
-        theorem: the theorem that is proven if all lemmas hold.
+        theorem: the theorem, which is proven if all lemmas hold.
         lemmas: the lemmas with their results, in the order in which they were tried.
-        trials: the results of running it on small mazes, one for each task for which it states a bound.
-        specified: whether the answers of the theorem are those of the task's specification.
-        on: the worlds for which it is proven, one of `facts.WORLDS`.
-        worth: a note on the ghosts that describe signals, if they say little; or why nothing was tried: it never comes
-            to rest although its author states that it `settles`.
-        suffices: a bound with which the automaton is proven correct, where its own bound is too small or missing.
+        trials: the results of running the automaton on small mazes, one for each task for which it has a bound.
+        specified: whether the theorem's answers are the answers of the task's specification.
+        on: the graphs for which the theorem is proven, one of `facts.WORLDS`.
+        worth: a note, if the ghosts that describe the signals say little, or if nothing was tried because the automaton
+            never comes to rest although its author states that it `settles`.
+        suffices: a bound with which the automaton is proven correct, if its own bound is too small or missing.
         asked: the digest of the task's question when it was proven; empty while the proof is made.
     """
 
@@ -107,7 +109,7 @@ class Proof:
 
     @property
     def lost(self) -> str:
-        """What has changed since the proof was made, in words; empty if nothing has."""
+        """What has changed since the proof was made, in words; empty if nothing has changed."""
         task = TASKS.get(self.automaton.task)
         if not self.asked or (task is not None and task.digest == self.asked):
             return ""
@@ -115,14 +117,14 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether all lemmas are proven, and no maze refutes the automaton."""
+        """Whether all lemmas are proven and no maze refutes the automaton."""
         every = bool(self.lemmas) and all(lemma.holds for lemma in self.lemmas)
         return every and not self.counterexample and not self.lost
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict on the rules: "correct", "characterised" or "refuted"; None if none of these is proven, or if
-        another task has got the name of its task since."""
+        """The verdict on the rules: "correct", "characterised" or "refuted". None if none of these is proven, or if
+        another task was registered under the name of the proof's task."""
         if self.lost:
             return None
         if self.counterexample:
@@ -136,7 +138,7 @@ class Proof:
 
     @property
     def invariant(self) -> bool:
-        """Whether the automaton's invariant is proven, by lemmas about it that use no axiom of its author."""
+        """Whether the automaton's invariant is proven by lemmas that use no axiom of its author."""
         found = [lemma for lemma in self.lemmas if lemma.about in ("axioms", "everywhere", "signal", "invariant")]
         proven = all(lemma.holds for lemma in found) and not self.stated
         return proven and any(lemma.about == "invariant" for lemma in found)
@@ -148,7 +150,7 @@ class Proof:
 
     @property
     def stated(self) -> tuple[str, ...]:
-        """The names of axioms that the automaton's author states and nothing proves."""
+        """The names of the axioms that the automaton's author assumes and nothing proves."""
         return tuple(sorted({axiom.name for lemma in self.lemmas for axiom in lemma.axioms if axiom.stated}))
 
     @property
@@ -158,12 +160,12 @@ class Proof:
 
     @property
     def counterexample(self) -> str:
-        """A maze with a wrong answer, as text; empty if there is none."""
+        """A maze with a wrong answer, as text; empty if none was found."""
         return next((trial.drawing for trial in self.trials if trial.wrong is not None), "")
 
     @property
     def words(self) -> str:
-        """A sentence that says what is proven, and begins with the verdict."""
+        """The result of the proof in words, beginning with the verdict."""
         if self.lost:
             return f"nothing: {self.lost}"
         n_said = sum(lemma.claim.endswith(SAID) for lemma in self.lemmas)
@@ -207,7 +209,8 @@ class Proof:
 
     @property
     def basis(self) -> str:
-        """How the automaton's bound is known."""
+        """How the automaton's bound is known: "proven", "argued and tested", or "stated" with the number of mazes on
+        which it was tried."""
         if self.verdict == "correct":
             return "proven"
         if is_argued(self.automaton):
@@ -217,11 +220,11 @@ class Proof:
 
     @property
     def ghosts(self) -> tuple[str, ...]:
-        """The names of the ghosts by which the theorem describes signals."""
+        """The names of the ghosts with which the theorem describes signals."""
         return tuple(self.theorem.ghosts(mazes_to_try(self.automaton.problem)[0][:1]))
 
     def _unproven(self, n_held: int) -> list[str]:
-        """Return the claims that are not proven, and why nothing is said of some signals."""
+        """Return the claims that are not proven, and for signals without a stated value the reasons."""
         if not self.refused and not self.theorem.unsaid:
             return []
         terms = f"the ghosts {', '.join(self.ghosts)}" if self.ghosts else "no ghosts"
@@ -255,31 +258,34 @@ class Proof:
 
 
 def prove(automaton: Automaton | str, *, on: World = "grids") -> Proof:
-    """Prove what can be proven of an automaton: that it is correct, or else what its signals are.
+    """Prove that an automaton is correct, or else characterise its signals.
 
-    If it states a bound, it is first run on small mazes, and a wrong answer refutes it. To be correct, it must be
-    proven to show within its bound what the task's specification says. Where that is not proven, or there is no
-    specification or no bound, what its signals are after t iterations is described in terms of the ghosts that its
-    `theorem` names. If it names none: first the specification's; then distances from the kinds of tile that its rules
-    read, in the directions in which they read, through tiles that they do not negate; last its own rules, which says
-    least.
+    - **Refutation.** If the automaton has a bound, it is first run on small mazes. One wrong answer refutes it.
+    - **Correctness.** If the bound is not refuted, z3 tries to prove that the automaton outputs the answer of the
+      task's specification within the bound.
+    - **Characterisation.** If this fails, or if there is no specification or no bound, `prove` describes the value of
+      each signal after t iterations in terms of ghosts. It uses the ghosts that the automaton's `theorem` names. If
+      there are none, it tries the specification's ghosts; then distances from the kinds of tile that the rules read, in
+      the directions in which they read, through tiles that they do not negate; and last the automaton's own rules,
+      which say least.
 
-    A theorem that does not say what signals are is guessed from runs on small mazes. A counterexample becomes another
-    run if there is a maze like it, and the guess another one. The automaton's invariant, which the certificate of a
-    network may assume, is proven too.
+    If the theorem does not state the values of signals, they are guessed from runs on small mazes. If some maze looks
+    like a counterexample of the solver, a run on this maze is added, and the values are guessed again. The automaton's
+    invariant, which the certificate of a network may assume, is proven too.
 
     Args:
-        automaton: an automaton, or the name of one.
-        on: the worlds for which it is proven: mazes ("grids"); "graphs" with four doors at each place, which lead back
-            (`mazes.graphs`), loops and double doors too; or "bipartite graphs", in which each move leads from one half
-            to the other. What signals are is guessed from mazes all the same.
+        automaton: an automaton, or the name of an automaton.
+        on: the graphs on which the proof holds. "grids": mazes. "graphs": graphs with four doors at each node, in which
+            every door leads back (`mazes.graphs`), loops and double doors included. "bipartite graphs": graphs in which
+            each move leads from one half to the other. The values of signals are guessed from mazes in any case.
 
     Returns:
-        The proof. `verdict` says what is proven; where that is nothing, it is the attempt that came nearest.
+        The proof. Its `verdict` states the result. If the verdict is None, it is the attempt with the largest fraction
+            of proven lemmas.
 
     Raises:
-        ValueError: an unknown automaton; an unknown kind of world, or an automaton that reads something that graphs do
-            not have; a theorem with more or fewer answers than the automaton; or axioms that are false on a small maze.
+        ValueError: an unknown automaton; an unknown value of `on`; an automaton with inputs that graphs do not have; a
+            theorem with more or fewer answers than the automaton; or axioms that are false on a small maze.
         ImportError: z3 is not installed.
     """
     automaton = find_automaton(automaton)
@@ -295,7 +301,7 @@ def prove(automaton: Automaton | str, *, on: World = "grids") -> Proof:
 
 
 def _proof_of(automaton: Automaton, on: World) -> Proof:
-    """Return the proof of an automaton that does not slow another, see `prove`."""
+    """Return the proof of an automaton that does not slow another automaton, see `prove`."""
     task, trials = automaton.problem, tuple(tried(automaton))
     if any(trial.wrong is not None for trial in trials):
         return Proof(automaton, NOTHING, (), trials, on=on)
@@ -323,8 +329,8 @@ def _proof_of(automaton: Automaton, on: World) -> Proof:
 
 
 def _slowed(automaton: Automaton, other: Automaton, on: World) -> Proof:
-    """Return the proof of an automaton that does the same as another, more slowly: that of the other, and that it does.
-    Its bound is that of the other times its pace."""
+    """Return the proof of an automaton that is equivalent to a faster automaton: the faster automaton's proof, and the
+    lemmas that both are equivalent. The bound is the faster automaton's bound times the pace."""
     less, theorem = Fraction(1, automaton.pace), other.theorem if automaton.task == other.task else None
     bound = None if automaton.bound is None else scaled(automaton.bound, less)
     also = {name: scaled(each, less) for name, each in automaton.also.items()}
@@ -336,8 +342,8 @@ def _slowed(automaton: Automaton, other: Automaton, on: World) -> Proof:
 
 
 def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem, str]]:
-    """Yield what may be proven, the most wanted first: whether it says that the answers are those of the task's
-    specification; the theorem, whose signals may be left to be guessed; and what it is worth, if that is little."""
+    """Yield the theorems to try, the strongest first. Each comes as three values: whether its answers are the answers
+    of the task's specification; the theorem, with or without values of signals; and a note if it says little."""
     named, bound = automaton.theorem, automaton.bound
     if named is not None and not supposed_single(named) <= {*kinds_once(task)}:
         named = replace(named, axioms=partial(named.axioms))  # not true of all levels, so its author's to state
@@ -360,8 +366,8 @@ def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem,
 
 
 def _as_theorem(ghosts: Ghosts) -> Theorem:
-    """Return ghosts as a theorem, in which axioms that are not the library's are labelled as stated. Functions of its
-    author are read once, so that what is proven is what is tried on mazes."""
+    """Return ghosts as a theorem, in which axioms that are not the library's are marked as stated. The author's
+    functions are read only once, so that the proof and the tests on mazes use the same expressions."""
     theorem = (
         ghosts
         if isinstance(ghosts, Theorem)
@@ -383,9 +389,11 @@ def _labelled(ghosts: Ghosts) -> Callable[[Picture, Place, Number], Mapping[Axio
 
 
 def _joined(specification: Ghosts, named: Ghosts) -> Theorem:
-    """Return the theorem that the answers are those of a specification, with the ghosts and claims of another.
+    """Return the theorem that the answers are the specification's answers, with the ghosts and claims of another
+    theorem.
 
-    Ghosts of one name are one: what the other says of them is stated, unless the specification says the same.
+    Ghosts with the same name are the same ghost. The other theorem's axioms about it are stated axioms, unless the
+    specification has the same axioms.
     """
     theorem, other = _as_theorem(specification), _labelled(named)
 
@@ -405,10 +413,10 @@ def _joined(specification: Ghosts, named: Ghosts) -> Theorem:
 
 
 def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
-    """Check that the axioms of a theorem are true of small mazes, at all places of which a proof supposes them.
+    """Check that a theorem's axioms are true of small mazes, at all places for which a proof assumes them.
 
     Raises:
-        ValueError: one is not; the message draws a maze.
+        ValueError: an axiom is false; the message draws a maze.
     """
     task = automaton.problem
     maze = mazes_to_try(task)[0][:1]
@@ -426,8 +434,8 @@ def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
 
 
 def _written(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[Lemma, ...], Theorem]:
-    """Return the lemmas of a theorem that says what signals are. If all hold, but it is not true of small mazes, then
-    axioms of its author are not: a lemma that is false says so."""
+    """Return the lemmas of a theorem that states the values of signals. If all lemmas hold although the theorem is
+    false on a small maze, some axiom of the author must be false, and a lemma that fails is added."""
     lemmas, task = tuple(Prover(automaton, theorem, on).lemmas()), automaton.problem
     written = replace(automaton, theorem=theorem)
     (maze, *_) = small_mazes(task)
@@ -445,7 +453,7 @@ def _written(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[L
 
 
 def _about(theorem: Theorem, mazes: Iterable[Tiles]) -> Iterator[Tiles]:
-    """Yield those of (N, H, W) mazes that a theorem is about."""
+    """Yield the mazes among (N, H, W) mazes that belong to a theorem's domain."""
     for tiles in mazes:
         about = tiles if theorem.domain is None else tiles[theorem.domain.holds(tiles)]
         if len(about):
@@ -453,9 +461,11 @@ def _about(theorem: Theorem, mazes: Iterable[Tiles]) -> Iterator[Tiles]:
 
 
 def _guessed(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[Lemma, ...], Theorem]:
-    """Return the lemmas of a theorem, with its signals guessed: none if nothing can be said of an answer.
+    """Return the lemmas of a theorem with guessed values of signals; no lemmas if no value can be guessed for an
+    answer.
 
-    The first counterexample that some maze is like becomes a further run, from which they are guessed again.
+    A run on the first maze that looks like a counterexample is added to the runs from which the values are guessed
+    again.
     """
     task = automaton.problem
     mazes = small_mazes(task)
@@ -482,11 +492,11 @@ def _guessed(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[L
 
 
 def second_opinion(folder: str | Path) -> dict[str, str]:
-    """Run the solver cvc5 on every query of an exported proof; return those of its answers that differ from z3's, by
+    """Run the solver cvc5 on every query of an exported proof; return its answers that differ from z3's answers, by
     file.
 
     Raises:
-        ValueError: the folder has no queries.
+        ValueError: the folder contains no queries.
         ImportError: cvc5 is not installed.
     """
     try:
@@ -505,7 +515,7 @@ def second_opinion(folder: str | Path) -> dict[str, str]:
 
 
 def cvc5_answer(solver: Any, query: str) -> str:
-    """Return the answer of a `cvc5.Solver` to a query in SMT-LIB, whose own `:status` it does not see."""
+    """Return the answer of a `cvc5.Solver` to a query in SMT-LIB. The solver does not see the query's own `:status`."""
     import cvc5
 
     solver.setOption("tlimit-per", str(int(1000 * PATIENCE)))
@@ -518,11 +528,10 @@ def cvc5_answer(solver: Any, query: str) -> str:
 
 
 def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:
-    """Yield (signal, t) wherever an automaton's state on an (H, W) maze differs from what its theorem states; the
-    theorem must state what signals are.
+    """Yield (signal, t) where an automaton's state on an (H, W) maze differs from the state that its theorem states.
 
     Raises:
-        ValueError: the automaton has no theorem, or one that does not state what signals are.
+        ValueError: the automaton has no theorem, or a theorem that does not state the values of signals.
     """
     if not isinstance(automaton, Automaton):
         raise ValueError(f"automaton must be an Automaton, got {type(automaton).__name__}")
@@ -540,7 +549,7 @@ def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]
 def _wrong_answers(
     automaton: Automaton, theorem: Theorem, picture: MazePicture, t: int, signals: Any
 ) -> Iterator[IntEnum]:
-    """Yield the answers of (S, H, W) signals that show something else, or not all although it is due."""
+    """Yield the answers of (S, H, W) signals that mark a wrong tile, or miss a tile although the answer is due."""
     for signal, answer in zip(automaton.answers, theorem.answers, strict=False):
         assert automaton.bound is not None
         shown, (wanted,) = signals[signal], answer.shown(picture, CENTRE)
