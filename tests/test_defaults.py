@@ -86,7 +86,6 @@ TABLE = {
     "agents.automata.canonical_path": "order='ULDR', start=2, end=3, free=is_free, several=False, name=''",
     "agents.automata.component": "taps=('U', 'L', 'D', 'R'), free=is_free",
     "agents.automata.distance": "taps=('U', 'L', 'D', 'R'), free=is_free, several=True, name=''",
-    "agents.automata.distance_axioms": "free=is_free, name=''",
     "agents.automata.peeling": "kind=0, least=2",
     "agents.automata.prove": "on='grids'",
     "agents.automata.reached": "taps=('U', 'L', 'D', 'R'), free=is_free, name=''",

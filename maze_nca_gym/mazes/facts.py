@@ -105,6 +105,72 @@ def axiom_of(named: str | Axiom) -> Axiom:
     return named if isinstance(named, Axiom) else Axiom(named)
 
 
+@dataclass(frozen=True)
+class Relation:
+    """A boolean of each tile that a rule switches on for good, round by round.
+
+    Attributes:
+        rule: (picture, at) -> whether it is on a round later, by what is on in `picture`.
+        stage: the ghost of its stage: the round, from 0, in which it comes on, or -1.
+        everywhere: whether it is on at all tiles as soon as its rule is true at any tile.
+        spreads: pairs of a neighbour to which it spreads, as a tap, and the relation at the tile itself from which it
+            does; axioms compare their stages.
+    """
+
+    rule: Fact
+    stage: str
+    everywhere: bool = False
+    spreads: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Later:
+    """A boolean of each tile that comes on a round after the relation `of`, and is no ghost of its own."""
+
+    of: str
+    everywhere = False
+
+    def rule(self, picture: Picture, at: Place) -> Truth:
+        """Return whether it is on a round later."""
+        return picture.true(self.of, at)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A boolean of each tile that is a fact about relations and stages that are defined before it."""
+
+    fact: Fact
+
+
+@dataclass(frozen=True)
+class StageAt:
+    """A number of the map: the stage of the relation `of` at the only tile of a kind, or 0 if it is not on there."""
+
+    of: str
+    kind: int
+
+
+@dataclass(frozen=True)
+class Largest:
+    """A number of the map: the largest stage of the relations `of` a stratum, and `more`; at least 0."""
+
+    of: tuple[str, ...]
+    more: int = 0
+
+
+@dataclass(frozen=True)
+class Game:
+    """A boolean of each tile that changes: (picture, at) -> whether it is on at first, and whether it is on next, by
+    what is on in `picture`."""
+
+    first: Fact
+    then: Fact
+
+
+Definition: TypeAlias = Relation | Later | Derived | StageAt | Largest | Game
+"""How a ghost is defined by rules."""
+
+
 @dataclass(frozen=True, repr=False)
 class Ghosts:
     """Facts about mazes that no tile stores.
@@ -116,18 +182,14 @@ class Ghosts:
         ghosts: (N, H, W) tiles -> the ghosts by name: (N, H, W) bools or integers, or (N, 1, 1) integers of whole maps.
             One that changes has an axis of iterations in front.
         answers: the answers of a task in terms of the ghosts; empty if the ghosts do not describe an answer.
-        relations: definitions of boolean ghosts by rules that switch them on for good, round by round: name -> the
-            ghost of its stage, and (picture, at) -> its rule; or name -> "", and (picture, at) -> a fact about the
-            other ghosts. Rules and facts may read the stages of relations before them, and in facts, whether these are
-            off. Also numbers of the whole map: name -> a stage, and the kind of tile at the only one of which it is it.
-            And booleans that change: name -> (picture, at) -> whether it is on at first, and (picture, at) -> whether
-            it is on next, by what is on now.
+        relations: the definition of each ghost by rules, after the ghosts that it reads as a whole; empty if nothing
+            defines them.
     """
 
     axioms: Callable[[Picture, Place, Number], Axioms]
     ghosts: Callable[[Tiles], Mapping[str, Any]]
     answers: tuple[Answer, ...] = ()
-    relations: Mapping[str, tuple[str | Fact, Fact | int]] = field(default_factory=dict)
+    relations: Mapping[str, Definition] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Ghosts with {len(self.answers)} answers>"
@@ -315,9 +377,9 @@ class MazePicture:
         self._ghosts = self._held(ghosts)
 
     def with_ghosts(self, ghosts: Mapping[str, Any]) -> MazePicture:
-        """Return a picture of the same mazes with other ghosts."""
+        """Return a picture of the same mazes with further ghosts."""
         picture = copy(self)
-        picture._ghosts = self._held(ghosts)
+        picture._ghosts = {**self._ghosts, **self._held(ghosts)}
         return picture
 
     def _held(self, ghosts: Mapping[str, Any]) -> dict[str, NDArray[Any]]:

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from itertools import combinations, pairwise
+from math import prod
 from operator import or_
 from typing import Any, TypeAlias, cast
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +34,20 @@ from maze_nca_gym.mazes.facts import (
     Answer,
     Axiom,
     Axioms,
+    Definition,
+    Derived,
     Fact,
+    Game,
     Ghosts,
+    Largest,
+    Later,
     Look,
     MazePicture,
     Number,
     Picture,
     Place,
+    Relation,
+    StageAt,
     Truth,
     at_least,
     axiom_of,
@@ -69,37 +76,60 @@ N_ITERATIONS = 100
 Witness: TypeAlias = tuple[Callable[[Picture, Number], Truth], Callable[[Picture, Place, Number], Truth]]
 """A fact of a map and of any number, (picture, number) -> Truth; and if it is true, a fact that is true of some tile of
 the map, (picture, at, number) -> Truth."""
-_AXIOMS = WeakKeyDictionary[Callable[..., Any], tuple[tuple[Witness, ...], frozenset[int]]]()
-"""The axioms that functions of this module have made, each with the witnesses that they promise, and the kinds of which
-they suppose that a map has at most one tile."""
+
+
+@dataclass(frozen=True)
+class Lemma:
+    """Facts about a tile that say more than definitions, from which they follow.
+
+    Attributes:
+        facts: (picture, at) -> the facts, by name.
+        along: the relation along whose stages an induction proves them: the facts are true of a tile if they are true
+            of its neighbours at which this relation comes on earlier. "" if there is no such induction.
+    """
+
+    facts: Callable[[Picture, Place], Axioms]
+    along: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class KnownAxioms:
+    """The axioms of ghosts of this library: (picture, at, t) -> facts about a tile, by name.
+
+    Attributes:
+        follow: the axioms that follow from definitions.
+        lemmas: further axioms, each of which is proven from definitions and from the lemmas before it.
+        assumed: axioms that nothing proves, as nothing defines their ghosts by rules.
+        witnesses: facts that must be true of some tile of a map.
+        single: the kinds of tile of which a map must have at most one tile, so that the axioms are true.
+    """
+
+    follow: Callable[[Picture, Place, Number], Axioms] = lambda picture, at, t: {}
+    lemmas: tuple[Lemma, ...] = ()
+    assumed: Callable[[Picture, Place], Axioms] = lambda picture, at: {}
+    witnesses: tuple[Witness, ...] = ()
+    single: frozenset[int] = frozenset()
+
+    def __call__(self, picture: Picture, at: Place, t: Number) -> Axioms:
+        """Return all axioms."""
+        found = {**self.follow(picture, at, t), **self.assumed(picture, at)}
+        return found | {name: fact for lemma in self.lemmas for name, fact in lemma.facts(picture, at).items()}
 
 
 def has_known_axioms(ghosts: Ghosts) -> bool:
     """Return whether the axioms of some ghosts come from this library, not from a user."""
-    return ghosts.axioms in _AXIOMS
+    return isinstance(ghosts.axioms, KnownAxioms)
 
 
 def witnesses_of(ghosts: Ghosts) -> tuple[Witness, ...]:
     """Return the witnesses of ghosts of this library: facts that must be true of some tile of a map."""
-    return _AXIOMS[ghosts.axioms][0] if has_known_axioms(ghosts) else ()
+    return ghosts.axioms.witnesses if isinstance(ghosts.axioms, KnownAxioms) else ()
 
 
 def supposed_single(ghosts: Ghosts) -> frozenset[int]:
     """Return the kinds of tile of which a map must have at most one tile, so that the axioms of ghosts of this library
     are true."""
-    return _AXIOMS[ghosts.axioms][1] if has_known_axioms(ghosts) else frozenset()
-
-
-def _known(
-    axioms: Callable[[Picture, Place, Number], Axioms],
-    ghosts: Callable[[Tiles], Mapping[str, Any]],
-    answers: tuple[Answer, ...] = (),
-    relations: Mapping[str, tuple[str | Fact, Fact | int]] | None = None,
-    witnesses: tuple[Witness, ...] = (),
-    single: Iterable[int] = (),
-) -> Ghosts:
-    _AXIOMS[axioms] = witnesses, frozenset(single)
-    return Ghosts(axioms, ghosts, answers, relations or {})
+    return ghosts.axioms.single if isinstance(ghosts.axioms, KnownAxioms) else frozenset()
 
 
 def is_free(picture: Picture, at: Place) -> Truth:
@@ -139,16 +169,14 @@ def both_of(*parts: Ghosts) -> Ghosts:
                 found[axiom._replace(name=f"{axiom.name} ({i})") if i else axiom] = fact
         return found
 
-    joined = Ghosts(
-        axioms,
+    witnesses = tuple(witness for part in parts for witness in witnesses_of(part))
+    single = frozenset[int]().union(*map(supposed_single, parts))
+    return Ghosts(
+        KnownAxioms(axioms, witnesses=witnesses, single=single) if all(map(has_known_axioms, parts)) else axioms,
         lambda tiles: {name: value for part in parts for name, value in part.ghosts(tiles).items()},
         tuple(answer for part in parts for answer in part.answers),
         {name: defined for part in parts for name, defined in part.relations.items()},
     )
-    if all(map(has_known_axioms, parts)):
-        witnesses = tuple(witness for part in parts for witness in witnesses_of(part))
-        _AXIOMS[axioms] = witnesses, frozenset().union(*map(supposed_single, parts))
-    return joined
 
 
 def _named(ghost: str, name: str) -> str:
@@ -161,57 +189,201 @@ def _by_weight(weights: Mapping[int, int], picture: Picture, at: Place) -> list[
     return [*found, (1, ~reduce(or_, (is_kind for _, is_kind in found)) if found else picture.inside(at))]
 
 
-def distance_axioms(
-    picture: Picture,
-    at: Place,
-    start: Truth,
-    around: Iterable[Place],
-    free: Fact = is_free,
-    weights: Mapping[int, int] | None = None,
-    name: str = "",
-) -> dict[str, Truth]:
-    """Return the axioms of REACHED and DISTANCE at a tile, by name.
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """Ghosts that rules define: their values on mazes and the axioms that a proof may suppose follow from the rules.
 
-    Args:
-        picture: the maze.
-        at: a tile.
-        start: whether distances start from this tile.
-        around: the taps of tiles to which a move can lead, if they are free.
-        free: (picture, at) -> whether a tile is free.
-        weights: the length of a move away from a tile of a kind, where it is not 1.
-        name: the suffix of the names of the two ghosts.
+    Attributes:
+        strata: definitions by name. The rules of a stratum read what is on in it a round before, and all that strata
+            before it define; everything else reads strata before its own.
+        hidden: names of definitions and stages that only other definitions read. They have no values and no axioms.
+        spread: the number of the map that is one less than the number of tiles of a relation, if any, and the relation.
     """
-    reached_name, distance_name = _named(REACHED, name), _named(DISTANCE, name)
-    reached, distance, around = picture.true(reached_name, at), picture.number(distance_name, at), list(around)
-    weights = {} if weights is None else weights
 
-    def nearer_by(weight: int, there: Place) -> Truth:
-        return picture.true(reached_name, there) & (picture.number(distance_name, there) == distance - weight)
+    strata: tuple[Mapping[str, Definition], ...]
+    hidden: Container[str] = ()
+    spread: tuple[str, str] | None = None
 
-    found = {
-        "only free tiles are reached": implies(reached, free(picture, at) & (distance >= 0)),
-        "others are at no distance": implies(picture.inside(at) & ~reached, distance == -1),
-        "the start is the tile at distance 0": start == (reached & (distance == 0)),
-        "some neighbour of a reached tile is nearer by its weight": implies(
-            reached & ~start,
-            reduce(or_, (nearer_by(w, q) & has for q in around for w, has in _by_weight(weights, picture, q))),
-        ),
-    }
-    for there in around:
-        near = picture.true(reached_name, there)
-        for weight, has in _by_weight(weights, picture, at):
-            near = near & implies(has, picture.number(distance_name, there) <= distance + weight)
-        found[f"distances of neighbours, {there}"] = implies(reached & free(picture, there), near)
-    return found
+    @cached_property
+    def definitions(self) -> dict[str, Definition]:
+        """The definitions of all strata, by name."""
+        return {name: defined for stratum in self.strata for name, defined in stratum.items()}
+
+    def ghosts(
+        self,
+        answers: tuple[Answer, ...] = (),
+        lemmas: tuple[Lemma, ...] = (),
+        witnesses: tuple[Witness, ...] = (),
+        single: Iterable[int] = (),
+    ) -> Ghosts:
+        """Return the ghosts, with further parts of `Ghosts` and `Axioms`."""
+        axioms = KnownAxioms(self.axioms, lemmas, witnesses=witnesses, single=frozenset(single))
+        return Ghosts(axioms, self.values, answers, self.definitions)
+
+    def on(self, name: str, picture: Picture, at: Place) -> tuple[Truth, Number]:
+        """Return whether a relation is on at a tile, and its stage."""
+        defined = self.definitions[name]
+        if isinstance(defined, Later):
+            on, stage = self.on(defined.of, picture, at)
+            return on, stage + 1
+        if not (isinstance(defined, Relation) and defined.everywhere):
+            return picture.true(name, at), picture.number(self._stage(name), at)
+        stage = picture.of_map(defined.stage)
+        return picture.inside(at) & (stage >= 0), stage
+
+    def axioms(self, picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
+        """Return what the definitions say of a tile, by name."""
+        found, inside, seen = dict[str, Truth](), picture.inside(at), _Seen(self, picture)
+        if self.spread is not None:
+            spread = picture.of_map(self.spread[0])
+            found["no more tiles are on than there are"] = (spread >= 0) & (spread < picture.of_map(N_TILES))
+        for stratum in self.strata:
+            for name, defined in stratum.items():
+                if isinstance(defined, Relation):
+                    found |= self._comes_on(name, defined, stratum, picture, at, t)
+                elif isinstance(defined, Derived) and name not in self.hidden:
+                    is_so = picture.true(name, at) == defined.fact(seen, at)
+                    found[f"{name} is what its definition says"] = implies(inside, is_so)
+                elif isinstance(defined, StageAt):
+                    number, stage = picture.of_map(name), picture.number(defined.stage, at)
+                    here = (
+                        inside & (stage >= 0) if defined.kind is None else picture.tile(defined.kind, at) & (stage >= 0)
+                    )
+                    found[f"{name} is a stage"] = (number >= 0) & (number <= self._most(defined.stage, picture))
+                    found[f"{name} is the stage there"] = implies(
+                        here, stage <= number if defined.kind is None else stage == number
+                    )
+                elif isinstance(defined, Game):
+                    now, before = picture.true(name, at, t), _Seen(self, picture, when=t - 1)
+                    found[f"{name} at first"] = implies(inside & (t == 0), now == defined.first(seen, at))
+                    found[f"{name} next"] = implies(inside & (t >= 1), now == defined.then(before, at))
+        return found
+
+    def _comes_on(
+        self, name: str, relation: Relation, stratum: Mapping[str, Any], picture: Picture, at: Place, t: Number
+    ) -> dict[str, Truth]:
+        """Return what the rule of a relation says of a tile: the relation comes on in the round after its rule is true,
+        whichever round that is."""
+        if relation.stage in self.hidden:
+            is_so = picture.true(name, at) == relation.rule(_Seen(self, picture), at)
+            return {f"{name} is on where its rule is true": implies(picture.inside(at), is_so)}
+        found, most, (on, stage) = dict[str, Truth](), self._most(name, picture), self.on(name, picture, at)
+        due = [("in time", at, t), ("no later than it can", at, stage - 1), ("if ever", at, most + 1)]
+        for tap, of in relation.spreads:
+            there = moved(at, tap)
+            due.append((f"next to {of}, {there}", there, self.on(of, picture, at)[1] + 1))
+        for when, there, number in due:
+            comes = (number >= 0) & picture.inside(there) & relation.rule(_Seen(self, picture, stratum, number), there)
+            on_there, stage_there = self.on(name, picture, there)
+            found[f"{name} comes on {when}"] = implies(comes, on_there & (stage_there <= number))
+        if not relation.everywhere:
+            found[f"{name} is on for a reason"] = implies(on, relation.rule(_Seen(self, picture, stratum, stage), at))
+        return found | {
+            f"{name} has a stage where it is on": implies(picture.inside(at), (stage >= -1) & (on == (stage >= 0))),
+            f"stages of {name} are fewer than tiles": implies(on, stage <= most),
+        }
+
+    def _stage(self, name: str) -> str:
+        defined = self.definitions[name]
+        assert isinstance(defined, Relation)
+        return defined.stage
+
+    def _most(self, name: str, picture: Picture) -> Number:
+        """Return the largest stage that a relation may have: each round switches on a relation of its stratum."""
+        stratum = next(stratum for stratum in self.strata if name in stratum)
+        if self.spread is not None and [*stratum] == [self.spread[1]]:
+            return picture.of_map(self.spread[0])
+        return len(stratum) * picture.of_map(N_TILES) - 1
+
+    def values(self, tiles: Tiles, look: Look | None = None) -> dict[str, NDArray[Any]]:
+        """Return the values on (N, H, W) mazes by name: (N, H, W) bool for what is on, (N, H, W) int for stages, with
+        -1 where a relation is off, (N, 1, 1) int for numbers of the map, and (T, N, H, W) bool for games."""
+        picture = MazePicture(tiles, {}, look=look)
+        found = dict[str, NDArray[Any]]()
+        for stratum in self.strata:
+            new, seen = self._rounds(stratum, picture), _Seen(self, picture)
+            for name, defined in stratum.items():
+                if isinstance(defined, Derived) and name not in self.hidden:
+                    new[name] = defined.fact(seen, CENTRE)
+                elif isinstance(defined, StageAt):
+                    stage = found[self._stage(defined.of)]
+                    new[name] = stage.max(axis=(1, 2), keepdims=True, where=tiles == defined.kind, initial=0)
+                elif isinstance(defined, Largest):
+                    last = [found[self._stage(of)].max(axis=(1, 2), keepdims=True) for of in defined.of]
+                    new[name] = np.maximum(np.max(last, axis=0) + defined.more, 0)
+            new |= self._generations(stratum, picture)
+            found |= new
+            picture = picture.with_ghosts(new)
+        if self.spread is not None:
+            n_on = found[self.spread[1]].sum(axis=(1, 2), keepdims=True)
+            found[self.spread[0]] = np.maximum(n_on - 1, 0)
+        if any(isinstance(defined, Relation) for defined in self.definitions.values()):
+            found[N_TILES] = np.full((len(tiles), 1, 1), prod(tiles.shape[1:]))
+        return {name: value for name, value in found.items() if name not in self.hidden}
+
+    def _rounds(self, stratum: Mapping[str, Definition], picture: MazePicture) -> dict[str, NDArray[Any]]:
+        """Return the relations of a stratum, and their stages."""
+        rules = {name: each for name, each in stratum.items() if isinstance(each, (Relation, Later))}
+        defined = {name: each for name, each in rules.items() if isinstance(each, Relation)}
+        pooled = {name: each.stage for name, each in defined.items() if each.everywhere}
+        none = ~picture.inside()  # laid out in memory as pictures are
+        on = {name: none for name in rules if name not in pooled}
+        off = none.astype(np.int64) - 1
+        stages = {name: off.max(axis=(1, 2), keepdims=True) if name in pooled else off for name in defined}
+        for number in range(len(rules) * none[0].size + 1 if len(none) else 0):
+            so_far = {**on, **{stage: stages[name] for name, stage in pooled.items()}}
+            seen = _Seen(self, picture.with_ghosts(so_far))
+            fresh = {name: each.rule(seen, CENTRE) for name, each in rules.items()}
+            fresh |= {name: fresh[name].any(axis=(1, 2), keepdims=True) & (stages[name] < 0) for name in pooled}
+            fresh |= {name: fresh[name] & ~before for name, before in on.items()}
+            if not any(new.any() for new in fresh.values()):
+                break
+            on = {name: before | fresh[name] for name, before in on.items()}
+            stages = {name: np.where(fresh[name], number, before) for name, before in stages.items()}
+        shown = {name: value for name, value in on.items() if name in defined}
+        return {**shown, **{defined[name].stage: value for name, value in stages.items()}}
+
+    def _generations(self, stratum: Mapping[str, Definition], picture: MazePicture) -> dict[str, NDArray[Any]]:
+        """Return the games of a stratum in the first iterations."""
+        games = {name: each for name, each in stratum.items() if isinstance(each, Game)}
+        found = [{name: each.first(picture, CENTRE) for name, each in games.items()}]
+        for _ in range(N_ITERATIONS if games else 0):
+            seen = picture.with_ghosts(found[-1])
+            found.append({name: each.then(seen, CENTRE) for name, each in games.items()})
+        return {name: np.stack([each[name] for each in found]) for name in games}
 
 
-def _distances(starts: Fact, taps: Sequence[str], free: Fact, weights: Mapping[int, int], tiles: Tiles) -> Any:
-    """Return the (N, H, W) distances that no neighbour shortens any more, -1 where there is none."""
-    picture, far = MazePicture(tiles, {}), int(np.iinfo(np.int64).max // 2)
-    passable = free(picture, CENTRE)
-    found = np.where(starts(picture, CENTRE) & passable, 0, far)
-    step = np.select([tiles == kind for kind in weights], list(weights.values()), 1) if weights else np.ones_like(found)
-    return _settled(found, taps, passable, far, step)
+class _Seen:
+    """A picture as rules see it: a hidden fact is what defines it, a relation of a stratum is on only where it comes on
+    before a round, and a game is as it was at a time."""
+
+    def __init__(
+        self,
+        relations: Relations,
+        picture: Picture,
+        stratum: Container[str] = (),
+        below: Number | None = None,
+        when: Number | None = None,
+    ) -> None:
+        self._relations, self._picture, self._stratum, self._below, self._when = (
+            relations,
+            picture,
+            stratum,
+            below,
+            when,
+        )
+        self.tile, self.inside, self.number, self.of_map = picture.tile, picture.inside, picture.number, picture.of_map
+
+    def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Truth:
+        defined = self._relations.definitions.get(ghost)
+        if isinstance(defined, Derived) and ghost in self._relations.hidden:
+            return defined.fact(self, at)
+        if ghost in self._stratum:
+            on, stage = self._relations.on(ghost, self._picture, at)
+            return on & (stage >= 0) & (stage < self._below)
+        if isinstance(defined, Relation) and defined.everywhere:
+            return self._relations.on(ghost, self._picture, at)[0]
+        return self._picture.true(ghost, at, self._when if isinstance(defined, Game) else when)
 
 
 def _settled(found: NDArray[Any], taps: Sequence[str], passable: Any, far: int, step: Any) -> NDArray[Any]:
@@ -260,53 +432,43 @@ def distance(
     if any(weight < 1 for weight in given.values()):
         raise ValueError(f"weights must be at least 1, got {min(given.values())}")
 
-    def is_start(picture: Picture, at: Place) -> Truth:
-        return chosen(picture, at) & free(picture, at)
-
-    heaviest, reached_name, distance_name = max([1, *given.values()]), _named(REACHED, name), _named(DISTANCE, name)
-
-    def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
-        around = [moved(at, tap) for tap in taps]
-        most = heaviest * (picture.of_map(N_TILES) - 1)
-        differ: Axioms = (
-            {}
-            if several or given or not {*taps} <= {*DIRECTIONS}
-            else {
-                # a move changes the parity of every distance, so none of them stays the same
-                Axiom(f"distances of neighbours differ, {tap}", "bipartite graphs"): implies(
-                    picture.true(reached_name, at) & picture.true(reached_name, there),
-                    picture.number(distance_name, there) != picture.number(distance_name, at),
-                )
-                for tap, there in zip(taps, around, strict=True)
-            }
-        )
+    def differ(picture: Picture, at: Place) -> Axioms:
+        # a move changes the parity of every distance, so none of them stays the same
+        here, near = known(picture, distance_name, at), [(tap, moved(at, tap)) for tap in taps]
         return {
-            **differ,
-            **distance_axioms(picture, at, is_start(picture, at), around, free, given, name),
-            "no way is longer than one to every tile": implies(
-                picture.true(reached_name, at), picture.number(distance_name, at) <= most
-            ),
+            Axiom(f"distances of neighbours differ, {tap}", "bipartite graphs"): implies(
+                here & known(picture, distance_name, there),
+                picture.number(distance_name, there) != picture.number(distance_name, at),
+            )
+            for tap, there in near
         }
 
-    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
-        found = _distances(is_start, taps, free, given, tiles)
-        return {reached_name: found >= 0, distance_name: found, N_TILES: np.full((len(tiles), 1, 1), tiles[0].size)}
+    distance_name = _named(DISTANCE, name)
+    alternate = not several and not given and {*taps} <= {*DIRECTIONS}
+    flood = Relations((_flood(chosen, taps, free, given, name),))
+    return flood.ghosts(lemmas=(Lemma(differ),) if alternate else (), single=[] if several else [cast(int, starts)])
 
+
+def _flood(
+    starts: Fact, taps: Sequence[str], free: Fact, weights: Mapping[int, int], name: str
+) -> dict[str, Definition]:
+    """Return the stratum that defines REACHED by moves that take as many rounds as they are long."""
     # of a move of weight w the tile that it leaves has waited w - 1 rounds since it was reached
-    waits = [reached_name, *(_named(f"{WAITED} {rounds}", name) for rounds in range(1, heaviest))]
-
-    def comes(picture: Picture, at: Place) -> Truth:
-        return is_start(picture, at) | (free(picture, at) & reduce(or_, (near(picture, moved(at, q)) for q in taps)))
+    heaviest = max([1, *weights.values()])
+    waits = [_named(REACHED, name), *(_named(f"{WAITED} {rounds}", name) for rounds in range(1, heaviest))]
 
     def near(picture: Picture, at: Place) -> Truth:
-        if not given:
-            return picture.true(reached_name, at)
-        return reduce(or_, (has & picture.true(waits[w - 1], at) for w, has in _by_weight(given, picture, at)))
+        if not weights:
+            return picture.true(waits[0], at)
+        return reduce(or_, (has & picture.true(waits[w - 1], at) for w, has in _by_weight(weights, picture, at)))
 
-    defined: dict[str, tuple[str | Fact, Fact | int]] = {reached_name: (distance_name, comes)}
-    for before, after in pairwise(waits):
-        defined[after] = _stage(after), partial(lambda before, picture, at: picture.true(before, at), before)
-    return _known(axioms, ghosts, relations=defined, single=[] if several else [cast(int, starts)])
+    def comes(picture: Picture, at: Place) -> Truth:
+        beside = reduce(or_, (near(picture, moved(at, q)) for q in taps))
+        return free(picture, at) & (starts(picture, at) | beside)
+
+    spreads = tuple((tap, waits[w - 1]) for tap in taps for w in sorted({1, *weights.values()}))
+    reached = Relation(comes, _named(DISTANCE, name), spreads=spreads)
+    return {waits[0]: reached, **{after: Later(before) for before, after in pairwise(waits)}}
 
 
 def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free, name: str = "") -> Ghosts:
@@ -319,51 +481,17 @@ def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact 
         free: see `distance`.
         name: suffix of the ghosts' names, if there are several answers.
     """
-    flood, spread_name = distance(starts, taps, free=free, name=name), _named(SPREAD, name)
-    reached_name, distance_name = _named(REACHED, name), _named(DISTANCE, name)
-
-    def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
-        spread = picture.of_map(spread_name)
-        return {
-            **flood.axioms(picture, at, t),
-            "no way is longer than one to every tile that is reached": implies(
-                picture.true(reached_name, at), picture.number(distance_name, at) <= spread
-            ),
-            "no more tiles are reached than there are": (spread >= 0) & (spread < picture.of_map(N_TILES)),
-        }
-
-    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
-        found = dict(flood.ghosts(tiles))
-        n_reached = np.sum(found[reached_name], axis=(1, 2), keepdims=True)
-        return {**found, spread_name: np.maximum(n_reached - 1, 0)}
-
-    answer = Answer(lambda picture, at: picture.true(reached_name, at), lambda picture: picture.of_map(spread_name))
-    return _known(axioms, ghosts, (answer,), flood.relations)
+    chosen, reached_name = of_kind(starts) if isinstance(starts, int) else starts, _named(REACHED, name)
+    spread = _named(SPREAD, name), reached_name
+    flood = Relations((_flood(chosen, taps, free, {}, name),), spread=spread)
+    return flood.ghosts(
+        (Answer(lambda picture, at: picture.true(reached_name, at), lambda picture: picture.of_map(spread[0])),)
+    )
 
 
-def _reading(
-    picture: Picture,
-    at: Place,
-    below: Number | None = None,
-    of_map: Container[str] = frozenset(),
-    when: Number | None = None,
-    layer: Container[str] | None = None,
-) -> Read:
-    """Return what rules read at a tile of a picture: (relation or kind, tap) -> whether it is on there, perhaps, if it
-    is of a layer, only before a stage, or at a time."""
-
-    def read(seen: Any, tap: str) -> Truth:
-        there, everywhere = moved(at, tap), seen in of_map
-        if isinstance(seen, TileKind):
-            return picture.tile(seen, there)
-        is_over = below is None or (layer is not None and seen not in layer)
-        if is_over and not everywhere:
-            return picture.true(seen, there, when)
-        stage = picture.of_map(_stage(seen)) if everywhere else picture.number(_stage(seen), there)
-        on = picture.inside(there) & (stage >= 0) if everywhere else picture.true(seen, there)
-        return on if is_over else on & (stage < below)
-
-    return read
+def _reading(picture: Picture, at: Place) -> Read:
+    """Return what rules read at a tile of a picture: (relation or kind, tap) -> whether it is on there."""
+    return lambda seen, tap: (picture.tile if isinstance(seen, TileKind) else picture.true)(seen, moved(at, tap))
 
 
 def _stage(name: str) -> str:
@@ -424,37 +552,31 @@ class Fixpoint:
             for name, rule in self.rules.items()
         }
 
-    @property
-    def _of_map(self) -> frozenset[str]:
-        """The relations that are the same at all tiles."""
-        return frozenset(name for name, rule in self.rules.items() if isinstance(rule, anywhere))
+    @cached_property
+    def _relations(self) -> Relations:
+        def comes(name: str, term: Term, picture: Picture, at: Place) -> Truth:
+            on = term.read_by(_reading(picture, at))
+            return on if self.least else picture.true(name, at) | on
+
+        def shows_why(name: str, term: Term, picture: Picture, at: Place) -> Truth:
+            on, stage = found.on(name, picture, at)
+            seen = _Seen(found, picture, self.layers[self.layer_of(name)], stage)
+            return on & term.read_by(_reading(seen, at))
+
+        of_map, terms = [name for name, rule in self.rules.items() if isinstance(rule, anywhere)], self.terms
+        strata = list[Mapping[str, Definition]]()
+        for i, layer in enumerate(self.layers):
+            strata.append({n: Relation(partial(comes, n, terms[n]), _stage(n), everywhere=n in of_map) for n in layer})
+            strata += [{_rounds(i): Largest(layer, 1)}] if i + 1 < len(self.layers) else []
+        reasons = {_reason(name): Derived(partial(shows_why, name, terms[name])) for name in of_map}
+        found = Relations((*strata, reasons), spread=(SPREAD, self.answers[0]))
+        return found
 
     def stages(self, tiles: Tiles, look: Look | None = None) -> dict[str, NDArray[Any]]:
         """Return by name each relation on (N, H, W) mazes, (N, H, W) bool, and its stage, (N, H, W) int: the round of
-        its layer, from 0, in which a tile comes on, or -1. For a rule in `anywhere`, the stage is (N, 1, 1), and the
-        relation has the tiles at which the rule is true in that round. Each layer but the last has its number of
-        rounds, (N, 1, 1) int."""
-        found, of_map, picture = dict[str, NDArray[Any]](), self._of_map, MazePicture(tiles, {}, look=look)
-        terms = self.terms
-        none = ~picture.inside()  # laid out in memory as pictures are
-        for name in self.rules:
-            found |= {_reason(name) if name in of_map else name: none}
-            found |= {_stage(name): np.full((len(tiles), 1, 1), -1) if name in of_map else none.astype(np.int64) - 1}
-        for layer in self.layers:
-            for number in range(len(layer) * tiles[0].size + 1 if len(tiles) else 0):
-                see = _reading(picture.with_ghosts(found), CENTRE, of_map=of_map)
-                fresh = {name: terms[name].read_by(see) & (found[_stage(name)] < 0) for name in layer}
-                if not any(new.any() for new in fresh.values()):
-                    break
-                for name, new in fresh.items():
-                    where = _reason(name) if name in of_map else name
-                    found[where] = found[where] | new
-                    new = new.any(axis=(1, 2), keepdims=True) if name in of_map else new
-                    found[_stage(name)] = np.where(new, number, found[_stage(name)])
-        for i, layer in enumerate(self.layers[:-1]):
-            last = [found[_stage(name)].max(axis=(1, 2), keepdims=True) for name in layer]
-            found[_rounds(i)] = np.max(last, axis=0) + 1
-        return found
+        its layer, from 0, in which a tile comes on, or -1. For a rule in `anywhere`, there is the stage alone,
+        (N, 1, 1) int. Each layer but the last has its number of rounds, (N, 1, 1) int."""
+        return self._relations.values(tiles, look)
 
     def layer_of(self, name: str) -> int:
         """Return the number of the layer of a relation, from 0."""
@@ -467,10 +589,8 @@ class Fixpoint:
 
     def on(self, name: str, picture: Picture, at: Place, stage: Number) -> Truth:
         """Return whether a relation is on at a tile up to a stage, by the ghosts of the specification."""
-        if name in self._of_map:
-            own = picture.of_map(_stage(name))
-            return picture.inside(at) & (own >= 0) & (own <= stage)
-        return picture.true(name, at) & (picture.number(_stage(name), at) <= stage)
+        on, own = self._relations.on(name, picture, at)
+        return on & (own <= stage)
 
     def comes_on(self, name: str, picture: Picture, at: Place, stage: Number) -> Truth:
         """Return whether a relation comes on at a tile in a round, by the ghosts of the specification."""
@@ -478,53 +598,9 @@ class Fixpoint:
 
     def specification(self) -> Ghosts:
         """Return the specification: each relation as a ghost, and its stage."""
-        names, alone, of_map, terms = [*self.rules], len(self.rules) == 1, self._of_map, self.terms
-        early = range(len(self.layers) - 1)
-
-        def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
-            n_tiles, inside = picture.of_map(N_TILES), picture.inside(at)
-            found = {"no more tiles are on than there are": picture.of_map(SPREAD) < n_tiles}
-            for i in early:
-                rounds = self.rounds(picture, i)
-                found[f"layer {i + 1} has no more rounds than relations of tiles"] = (rounds >= 0) & (
-                    rounds <= len(self.layers[i]) * n_tiles
-                )
-            for name, term in terms.items():
-                own = self.layer_of(name)
-                most = picture.of_map(SPREAD) if alone else len(self.layers[own]) * n_tiles - 1
-                single = name not in of_map
-                stage = picture.number(_stage(name), at) if single else picture.of_map(_stage(name))
-                # whether it is on at this tile, and whether this tile shows why
-                on = picture.true(name, at) if single else inside & (stage >= 0)
-                here = on if single else picture.true(_reason(name), at)
-
-                def said(below: Number, term: Term = term, own: int = own) -> Truth:
-                    return term.read_by(_reading(picture, at, below, of_map, layer=self.layers[own]))
-
-                found |= {
-                    f"{name} is on for a reason": implies(here, (stage >= 0) & said(stage)),
-                    f"{name} comes on in time": implies(inside & said(t), on & (stage <= t)),
-                    f"{name} does not come on before": implies(on & (stage >= 1), ~said(stage - 1)),
-                    f"{name} has no stage where it is off": implies(inside & ~on, stage == -1),
-                    f"stages of {name} are fewer than tiles": implies(on, stage <= most),
-                }
-                if own in early:
-                    in_time = implies(on, stage < self.rounds(picture, own))
-                    found[f"{name} comes on before its layer is at rest"] = in_time
-            return found
-
-        def ghosts(tiles: Tiles) -> Mapping[str, Any]:
-            found = self.stages(tiles)
-            n_on = found[self.answers[0]].sum(axis=(1, 2), keepdims=True)
-            return {**found, SPREAD: np.maximum(n_on - 1, 0), N_TILES: np.full((len(tiles), 1, 1), tiles[0].size)}
 
         def answer(name: str) -> Answer:
             return Answer(lambda picture, at: picture.true(name, at), lambda picture: picture.of_map(SPREAD))
-
-        def comes(name: str, picture: Picture, at: Place) -> Truth:
-            see = _reading(picture, at)
-            on = terms[name].read_by(see)
-            return on if self.least else see(name, CENTRE) | on
 
         def witness(name: str) -> Witness:
             stage, reason = _stage(name), _reason(name)
@@ -540,19 +616,9 @@ class Fixpoint:
 
             return lambda picture, number: (number >= 0) & (number < self.rounds(picture, layer)), comes_on
 
-        def shows_why(name: str, picture: Picture, at: Place) -> Truth:
-            stage, layer = picture.of_map(_stage(name)), self.layers[self.layer_of(name)]
-            see = _reading(picture, at, stage, of_map, layer=layer)
-            return picture.inside(at) & (stage >= 0) & terms[name].read_by(see)
-
-        defined: dict[str, tuple[str | Fact, Fact | int]] = {
-            name: (_stage(name), partial(comes, name)) for name in names
-        }
-        for name in of_map:
-            defined[name] = _stage(name), anywhere(partial(comes, name))
-            defined[_reason(name)] = "", partial(shows_why, name)
-        witnesses = (*map(witness, sorted(of_map)), *map(changing, early))
-        return _known(axioms, ghosts, tuple(map(answer, self.answers)), defined, witnesses)
+        of_map = sorted(name for name, rule in self.rules.items() if isinstance(rule, anywhere))
+        witnesses = (*map(witness, of_map), *map(changing, range(len(self.layers) - 1)))
+        return self._relations.ghosts(tuple(map(answer, self.answers)), witnesses=witnesses)
 
 
 def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
@@ -692,35 +758,15 @@ def evolution(**rules: tuple[Callable[..., Truth], Callable[..., Truth]]) -> Gho
         isinstance(both, tuple) and [*map(callable, both)] == [True, True] for both in rules.values()
     ):
         raise ValueError(f"evolution needs a first and a next rule of each ghost, got {rules or 'none'}")
-    terms = {
-        name: (_read(f"{name} at first", first, ()), _read(name, then, [*rules]))
-        for name, (first, then) in rules.items()
-    }
-
-    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
-        found = dict[str, Truth]()
-        for name, (first, then) in terms.items():
-            now, inside = picture.true(name, at, t), picture.inside(at)
-            found |= {
-                f"{name} at first": implies(inside & (t == 0), now == first.read_by(_reading(picture, at))),
-                f"{name} next": implies(inside & (t >= 1), now == then.read_by(_reading(picture, at, when=t - 1))),
-            }
-        return found
-
-    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
-        picture = MazePicture(tiles, {})
-        found = [{name: first.read_by(_reading(picture, CENTRE)) for name, (first, _) in terms.items()}]
-        for _ in range(N_ITERATIONS):
-            see = _reading(picture.with_ghosts(found[-1]), CENTRE)
-            found.append({name: then.read_by(see) for name, (_, then) in terms.items()})
-        return {name: np.stack([each[name] for each in found]) for name in terms}
 
     def as_fact(rule: Term) -> Fact:
         return lambda picture, at: rule.read_by(_reading(picture, at))
 
-    return _known(
-        axioms, ghosts, relations={name: (as_fact(first), as_fact(then)) for name, (first, then) in terms.items()}
-    )
+    games = {
+        name: Game(as_fact(_read(f"{name} at first", first, ())), as_fact(_read(name, then, [*rules])))
+        for name, (first, then) in rules.items()
+    }
+    return Relations((games,)).ghosts()
 
 
 def canonical_path(
@@ -755,108 +801,82 @@ def canonical_path(
     """
     order_code(order)
     given = weights or {}
-    # the names of the ghosts, for this path among several
     flood = distance(end, free=free, weights=given, several=several, name=name)
     reached_name, distance_name, length_name = (_named(ghost, name) for ghost in (REACHED, DISTANCE, LENGTH))
-    ways = {towards: _named(ghost, name) for towards, ghost in LEADS.items()}
-    step_name, n_steps_name = _named(STEP, name), _named(N_STEPS, name)
-    path_name, enters = _named(ON_PATH, name), {towards: _named(ghost, name) for towards, ghost in ENTERS.items()}
+    path_name, step_name, n_steps_name = (_named(ghost, name) for ghost in (ON_PATH, STEP, N_STEPS))
+    ways, goes_name, enters = (
+        {towards: _named(ghost, name) for towards, ghost in ghosts.items()} for ghosts in (LEADS, GOES, ENTERS)
+    )
 
-    # whether a move is part of a shortest path, and whether it is the first of these in the order
-    def leads(picture: Picture, at: Place, towards: str) -> Truth:
+    def leads(towards: str, picture: Picture, at: Place) -> Truth:
         there, far = moved(at, towards), picture.number(distance_name, at)
         near = (has & (far >= picture.number(distance_name, there) + w) for w, has in _by_weight(given, picture, there))
         return known(picture, distance_name, there) & reduce(or_, near)
 
-    def goes(picture: Picture, at: Place, towards: str) -> Truth:
-        earlier = (leads(picture, at, rival) for rival in order[: order.index(towards)])
-        return reduce(lambda kept, rival: kept & ~rival, earlier, leads(picture, at, towards))
+    def goes(towards: str, picture: Picture, at: Place) -> Truth:
+        earlier = (leads(rival, picture, at) for rival in order[: order.index(towards)])
+        return reduce(lambda kept, rival: kept & ~rival, earlier, leads(towards, picture, at))
 
-    def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
-        reached, far = picture.true(reached_name, at), picture.number(distance_name, at)
-        on_path, length = picture.true(path_name, at), picture.of_map(length_name)
-        begins = picture.tile(start, at) & reached
-        entered = reduce(or_, (picture.true(ghost, at) for ghost in enters.values()))
-        # facts of one tile
-        found: dict[Any, Truth] = {
-            **flood.axioms(picture, at, t),
-            "the path begins at the source, and enters all its other tiles": on_path == (begins | entered),
-            "the source is at the distance of the path's length": implies(begins, far == length),
-            "the path is reached and never farther than the source": implies(on_path, reached & (far <= length)),
-            "what it enters is nearer than the source": implies(entered, far < length),
-            "the path has fewer moves than there are tiles": picture.of_map(n_steps_name if given else length_name)
-            < picture.of_map(N_TILES),
-        }
-        # facts of a tile and one of its neighbours
-        for towards in DIRECTIONS:
-            before = moved(at, OPPOSITE[towards])
-            found[f"the path enters along canonical moves, {towards}"] = picture.true(enters[towards], at) == (
-                free(picture, at)
-                & picture.true(path_name, before)
-                & ~picture.tile(end, before)
-                & goes(picture, before, towards)
-            )
-            if given:
-                step, heaviest = picture.number(step_name, at), max(1, *given.values())
-                found[f"what leads to the end, {towards}"] = picture.true(ways[towards], at) == leads(
-                    picture, at, towards
-                )
-                found[f"a move is a step, {towards}"] = implies(
-                    picture.true(enters[towards], at), step == picture.number(step_name, before) + 1
-                )
-                found["the start is the first"] = implies(begins, step == 0)
-                found["only the path has steps, up to the last"] = implies(picture.inside(at), on_path == (step >= 0))
-                found["others have none"] = implies(picture.inside(at) & ~on_path, step == -1)
-                n_steps = picture.of_map(n_steps_name)
-                found["no tile is beyond the last step"] = step <= n_steps
-                found["a step is no longer than the heaviest, the last than the end"] = (n_steps >= 0) & implies(
-                    n_steps >= 1, length <= heaviest * (n_steps - 1) + given.get(end, 1)
-                )
-        # two tiles close by may be one, on a graph, so no axiom says that they are not equally far
-        for one, other in combinations(DIRECTIONS, 2):
-            found[f"the path comes in by one move at most, {one} {other}"] = ~(
-                picture.true(enters[one], at) & picture.true(enters[other], at)
-            )
-        return found
+    def begins(picture: Picture, at: Place) -> Truth:
+        return picture.tile(start, at) & picture.true(reached_name, at)
 
-    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
-        found = dict(flood.ghosts(tiles))
-        moves = {d: goes(MazePicture(tiles, found), CENTRE, d) & ~np.isin(tiles, end) for d in order}
-        path, entering = np.zeros(tiles.shape, np.bool_), {d: np.zeros(tiles.shape, np.bool_) for d in DIRECTIONS}
-        here, steps, n = (tiles == start) & found[reached_name], np.full(tiles.shape, -1), 0
-        found[length_name] = np.sum(found[distance_name], axis=(1, 2), where=here, keepdims=True)
-        while here.any():
-            path, steps, n = path | here, np.where(here, n, steps), n + 1
-            comes = {d: shifted(here & moves[d], OPPOSITE[d]) for d in order}
-            entering = {d: entering[d] | comes[d] for d in DIRECTIONS}
-            here = reduce(or_, comes.values())
-        if given:
-            found |= {step_name: steps, n_steps_name: np.maximum(steps.max(axis=(1, 2), keepdims=True), 0)}
-            found |= {ways[d]: leads(MazePicture(tiles, found), CENTRE, d) for d in DIRECTIONS}
-        return {**found, path_name: path, **{enters[d]: each for d, each in entering.items()}}
-
-    goes_name = {towards: _named(ghost, name) for towards, ghost in GOES.items()}
-
-    def follows(picture: Picture, at: Place, towards: str) -> Truth:
+    def follows(towards: str, picture: Picture, at: Place) -> Truth:
         before = moved(at, OPPOSITE[towards])
         comes = picture.true(path_name, before) & picture.true(goes_name[towards], before)
         return free(picture, at) & ~picture.tile(end, before) & comes
 
     def drawn(picture: Picture, at: Place) -> Truth:
-        begins = picture.tile(start, at) & picture.true(reached_name, at)
-        return reduce(or_, (follows(picture, at, towards) for towards in order), begins)
+        return reduce(or_, (follows(towards, picture, at) for towards in order), begins(picture, at))
 
-    relations: dict[str, tuple[str | Fact, Fact | int]] = {**flood.relations}
-    if not given:
-        relations |= {goes_name[d]: ("", partial(goes, towards=d)) for d in order}
-        relations[path_name] = _named(STEP, name), drawn
-        relations |= {enters[d]: ("", partial(follows, towards=d)) for d in order}
-        relations[length_name] = distance_name, start
+    moves: dict[str, Definition] = {goes_name[d]: Derived(partial(goes, d)) for d in order}
+    ends: dict[str, Definition] = {enters[d]: Derived(partial(follows, d)) for d in order}
+    ends[length_name] = StageAt(reached_name, start)
+    if given:
+        moves |= {ways[d]: Derived(partial(leads, d)) for d in order}
+        ends[n_steps_name] = Largest((path_name,))
+    hidden = [*goes_name.values(), *([] if given else [step_name])]
+    path = Relations((flood.relations, moves, {path_name: Relation(drawn, step_name)}, ends), hidden=hidden)
+
+    # lemmas
+    def is_near(picture: Picture, at: Place) -> Axioms:
+        near = picture.true(reached_name, at) & (picture.number(distance_name, at) <= picture.of_map(length_name))
+        return {"the path is reached and never farther than the source": implies(picture.true(path_name, at), near)}
+
+    def is_nearer(picture: Picture, at: Place) -> Axioms:
+        comes = reduce(or_, (picture.true(ghost, at) for ghost in enters.values()))
+        less = picture.number(distance_name, at) < picture.of_map(length_name)
+        return {"what it enters is nearer than the source": implies(comes, less)}
+
+    def comes_once(picture: Picture, at: Place) -> Axioms:
+        # two tiles close by may be one, on a graph, so no axiom says that they are not equally far
+        return {
+            f"the path comes in by one move at most, {one} {other}": ~(
+                picture.true(enters[one], at) & picture.true(enters[other], at)
+            )
+            for one, other in combinations(DIRECTIONS, 2)
+        }
+
+    def is_short(picture: Picture, at: Place) -> Axioms:
+        n_steps, heaviest = picture.of_map(n_steps_name), max(1, *given.values())
+        most = heaviest * (n_steps - 1) + given.get(end, 1)
+        return {
+            "a step is no longer than the heaviest, the last than the end": implies(
+                n_steps >= 1, picture.of_map(length_name) <= most
+            )
+        }
+
+    lemmas = (
+        *(flood.axioms.lemmas if isinstance(flood.axioms, KnownAxioms) else ()),
+        Lemma(is_near, path_name),
+        Lemma(is_nearer),
+        Lemma(comes_once),
+        *((Lemma(is_short),) if given else ()),
+    )
     answer = Answer(
         lambda picture, at: picture.true(path_name, at),
         lambda picture: picture.of_map(n_steps_name if given else length_name),
     )
-    return _known(axioms, ghosts, (answer,), relations, single={start, *supposed_single(flood)})
+    return path.ghosts((answer,), lemmas, single={start, *supposed_single(flood)})
 
 
 def entered(picture: Picture, at: Place) -> Truth:
@@ -873,7 +893,7 @@ def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Ghos
     """Return the ghost COMPONENT: a number for each set of free tiles that are joined by moves, and -1 at other
     tiles."""
 
-    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
+    def axioms(picture: Picture, at: Place) -> dict[str, Truth]:
         number = picture.number(COMPONENT, at)
         found = {"free tiles have a number": implies(picture.inside(at), (number >= 0) == free(picture, at))}
         for there in (moved(at, tap) for tap in taps):
@@ -887,7 +907,7 @@ def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Ghos
         own = np.where(passable, np.arange(most).reshape(tiles.shape[1:]), most)
         return {COMPONENT: _settled(own, taps, passable, most, 0)}  # all that are joined take the least number of them
 
-    return _known(axioms, ghosts)
+    return Ghosts(KnownAxioms(assumed=axioms), ghosts)
 
 
 def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Ghosts:
@@ -899,35 +919,6 @@ def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Ghosts:
     simple path from the source to the target is closed, so all its tiles are KEPT.
     """
 
-    def axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
-        kept, turn = picture.true(KEPT, at), picture.number(ROUND, at)
-        taken, near = picture.tile(kind, at) & ~kept, [moved(at, towards) for towards in DIRECTIONS]
-
-        def left_in(number: Number) -> Truth:
-            left = (is_free(picture, q) & (picture.true(KEPT, q) | (picture.number(ROUND, q) >= number)) for q in near)
-            return at_least(least, list(left))
-
-        return {
-            "only free tiles are kept": implies(kept, is_free(picture, at)),
-            "free tiles of other kinds are kept": implies(is_free(picture, at) & ~picture.tile(kind, at), kept),
-            "kept tiles have enough kept neighbours": implies(
-                kept & picture.tile(kind, at), at_least(least, [picture.true(KEPT, q) for q in near])
-            ),
-            "others are taken away in their round": implies(taken, (turn >= 0) & ~left_in(turn)),
-            "and not before": implies(taken & (turn > 0), left_in(turn - 1)),
-            "what stays has no round": implies(picture.inside(at) & ~taken, turn == -1),
-        }
-
-    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
-        turn, n = np.full(tiles.shape, -1), 0
-        while True:
-            kept = (tiles != Tile.WALL) & (turn < 0)
-            n_left = sum(shifted(kept, towards).astype(np.int64) for towards in DIRECTIONS)
-            taken = kept & (tiles == kind) & (n_left < least)
-            if not taken.any():
-                return {KEPT: kept, ROUND: turn}
-            turn, n = np.where(taken, n, turn), n + 1
-
     def taken(picture: Picture, at: Place) -> Truth:
         gone = [~is_free(picture, q) | picture.true(TAKEN, q) for q in (moved(at, towards) for towards in DIRECTIONS)]
         return picture.tile(kind, at) & at_least(len(gone) + 1 - least, gone)
@@ -935,7 +926,7 @@ def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Ghosts:
     def stays(picture: Picture, at: Place) -> Truth:
         return is_free(picture, at) & ~picture.true(TAKEN, at)
 
-    return _known(axioms, ghosts, relations={TAKEN: (ROUND, taken), KEPT: ("", stays)})
+    return Relations(({TAKEN: Relation(taken, ROUND)}, {KEPT: Derived(stays)})).ghosts()
 
 
 def place_axioms(picture: Picture, at: Place) -> Axioms:
@@ -964,4 +955,4 @@ def place_ghosts(tiles: Tiles) -> dict[str, Any]:
 
 def places() -> Ghosts:
     """Return the ghosts PLACE, a number for each tile, and STRIDE, its increase from one row to the next."""
-    return _known(lambda picture, at, t: place_axioms(picture, at), place_ghosts)
+    return Ghosts(KnownAxioms(assumed=place_axioms), place_ghosts)

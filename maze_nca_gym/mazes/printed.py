@@ -113,8 +113,8 @@ def printed_ghosts(ghosts: Ghosts) -> list[Any]:
     """
     answers = [[printed(answer.shown, CENTRE), printed(answer.n_moves)] for answer in ghosts.answers]
     defined = {
-        name: [printed(part, CENTRE) if callable(part) else str(part) for part in parts]
-        for name, parts in ghosts.relations.items()
+        name: [printed(part, CENTRE) if callable(part) else str(part) for part in vars(definition).values()]
+        for name, definition in ghosts.relations.items()
     }
     follow = defined and has_known_axioms(ghosts)
     axioms = {} if follow else ghosts.axioms(Symbols(), CENTRE, Printed("t"))

@@ -18,8 +18,19 @@ from itertools import product
 from operator import or_
 from typing import Any, NamedTuple, cast
 
-from maze_nca_gym.mazes.facts import CENTRE, Fact, Picture, Place, axiom_of, moved
-from maze_nca_gym.mazes.ghosts import N_TILES, SPREAD, anywhere
+from maze_nca_gym.mazes.facts import (
+    CENTRE,
+    Derived,
+    Game,
+    Later,
+    Picture,
+    Place,
+    Relation,
+    StageAt,
+    axiom_of,
+    moved,
+)
+from maze_nca_gym.mazes.ghosts import N_TILES, SPREAD
 from maze_nca_gym.mazes.neighbours import Offset, offsets
 from maze_nca_gym.mazes.small import kinds_once
 from maze_nca_gym.mazes.terms import Term, TileKind
@@ -123,32 +134,33 @@ class Guide:
         self.used = {name for each in proof.lemmas if each.about in ("signal", "answer") for name in each.axioms}
         self.picture = _Defined(z3, is_grid=True)
         self.t = self.picture.of_map("t")
-        relations, games = dict[str, tuple[str, Fact | int]](), dict[str, tuple[Fact, Fact]]()
-        for name, (of, rule) in self.theorem.relations.items():
-            if isinstance(of, str):
-                relations[name] = of, rule
-            elif callable(rule):
-                games[name] = of, rule
+        found = self.theorem.relations
+        games = {name: each for name, each in found.items() if isinstance(each, Game)}
         self.played = IntEnum("Played", [*games], start=0)  # type: ignore[misc]
         reads = cast(Any, _Rule(self.played, len(automaton.kinds)))
-        self.games = [(first(reads, CENTRE), then(reads, CENTRE)) for first, then in games.values()]
-        rules = {name: rule for name, (_, rule) in relations.items() if callable(rule)}
+        self.games = [(game.first(reads, CENTRE), game.then(reads, CENTRE)) for game in games.values()]
+        derived = {name: each.fact for name, each in found.items() if isinstance(each, Derived)}
         # a fact that reads numbers of the map is no relation, but stands for what it says
-        facts = {name for name in rules if not relations[name][0]}
         bare, of_map = self.picture.seen(bare=True), set[str]()
-        for name in facts:
+        for name, fact in derived.items():
             seen = bare.seen(made={})
-            rules[name](seen, CENTRE)
+            fact(seen, CENTRE)
             of_map |= {name for _, at in seen.made if at is None}
-        self.picture.facts = {name: rules.pop(name) for name in of_map}
-        self.rules, self.facts = rules, facts - of_map
-        self.stages = {name: relations[name][0] or f"{name} stage" for name in rules}
-        self.pooled = [name for name, rule in rules.items() if isinstance(rule, anywhere)]
+        self.picture.facts, self.facts = {name: derived[name] for name in of_map}, {*derived} - of_map
+        rules = {
+            name: each.fact if isinstance(each, Derived) else each.rule
+            for name, each in found.items()
+            if isinstance(each, (Relation, Later, Derived)) and name not in of_map
+        }
+        self.rules = rules
+        relations = {name: each for name, each in found.items() if isinstance(each, Relation)}
+        self.stages = {name: relations[name].stage if name in relations else f"{name} stage" for name in self.rules}
+        self.pooled = [name for name, each in relations.items() if each.everywhere]
         # numbers of the map: the stage of a relation that is the same everywhere, or at the only tile of a kind
-        staged = {stage: name for name, stage in self.stages.items()}
+        at_tiles = {name: each for name, each in found.items() if isinstance(each, StageAt)}
         self.of_map: dict[str, tuple[str, int | None]] = {
             **{self.stages[name]: (name, None) for name in self.pooled},
-            **{name: (staged[of], kind) for name, (of, kind) in relations.items() if isinstance(kind, int)},
+            **{name: (at.of, at.kind) for name, at in at_tiles.items()},
         }
         # relations that only follow another one, a round later
         only = {name: rule(bare, CENTRE) for name, rule in rules.items() if name not in (*self.facts, *self.pooled)}
