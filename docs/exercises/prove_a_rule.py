@@ -27,15 +27,12 @@ from PIL import Image
 
 from maze_nca_gym.agents import Automaton, compile_automaton, rollout
 from maze_nca_gym.agents.automata import (
-    DISTANCE,
-    REACHED,
     Theorem,
     around,
     certify,
-    distance_axioms,
+    distance,
     flooded,
     mistakes,
-    moved,
     prove,
 )
 from maze_nca_gym.mazes import Tile, distances, generate, one_hot, parse
@@ -99,21 +96,12 @@ def signals(picture, at, t):
 
 # %% [markdown]
 # The *axioms* are what the proof may know about distances: the source is at 0, each other tile that is reached has a
-# neighbour that is nearer by one, and so on. `mistakes` tries the theorem on a real maze, and lists where it is false.
-
+# neighbour that is nearer by one, and so on. They follow from the rule that defines distances. `mistakes` tries the
+# theorem on a real maze, and lists where it is false.
 
 # %%
-def axioms(picture, at, t):
-    """Return what the proof may know of a tile and its neighbours."""
-    return distance_axioms(picture, at, picture.tile(Tile.SOURCE, at), [moved(at, d) for d in "ULDR"])
-
-
-def ghosts(tiles):
-    """Return these facts on a real maze, found by a search."""
-    return {REACHED: distances(tiles) >= 0, DISTANCE: distances(tiles)}
-
-
-theorem = Theorem(axioms, ghosts, signals=signals)
+FLOOD = distance(Tile.SOURCE)  # the ghosts `reached` and `distance`, with their axioms and their values on real mazes
+theorem = Theorem(FLOOD.axioms, FLOOD.ghosts, signals=signals)
 claims = {name: replace(automaton, theorem=theorem) for name, automaton in RULES.items()}
 wrong = list(mistakes(claims["keeps"], mazes[0]))
 assert not wrong, f"on this maze it is false of {wrong[0][0].name} after {wrong[0][1]} iterations"

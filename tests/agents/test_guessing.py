@@ -144,7 +144,7 @@ def test_a_theorem_has_as_many_answers_as_its_automaton():
 
 def test_what_no_ghost_explains_names_two_tiles():
     for automaton, terms in [
-        (replace(FIRST_PASSAGE, theorem=peeling()), "the ghosts kept, round"),
+        (replace(FIRST_PASSAGE, theorem=peeling()), "the ghosts taken, round, kept, n_tiles"),
         (replace(LIFE, theorem=None), "no ghosts"),
     ]:
         proof = prove(automaton)

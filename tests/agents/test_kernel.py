@@ -45,7 +45,7 @@ from maze_nca_gym.agents.automata.proving.proof import Proof, _as_theorem
 from maze_nca_gym.agents.runs import progress
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes import Task, register_task
-from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture
+from maze_nca_gym.mazes.facts import CENTRE, Derived, Ghosts, MazePicture, Relation
 from maze_nca_gym.mazes.ghosts import DISTANCE, has_less
 from maze_nca_gym.mazes.rules import threshold
 from maze_nca_gym.mazes.terms import term_of
@@ -464,6 +464,10 @@ def test_a_move_of_weight_2_leaves_a_tile_that_has_waited_for_a_round():
         assert evaluated(reached, on.__contains__) == (here == 3 or (here != 1 and comes))
 
 
+def is_dry(picture, at):
+    return picture.inside(at) & ~picture.true("reached", at)
+
+
 def test_the_path_goes_to_the_first_nearer_neighbour_and_rules_may_not_read_their_own_stages():
     theorem = replace(_as_theorem(canonical_path("DRUL")), signals=dict)
     guide = Guide(Proof(AUTOMATA["shortest-path"], theorem, ()))
@@ -480,11 +484,11 @@ def test_the_path_goes_to_the_first_nearer_neighbour_and_rules_may_not_read_thei
         for to in "DRUL":
             assert evaluated(guide.rule(f"goes_{to}"), true) == (nearer[:1] == [to])
     for own in (lambda picture, at: picture.number("when", at) < 3, lambda picture, at: ~picture.true("on", at)):
-        relations = {"on": ("when", own)}
+        relations = {"on": Relation(own, "when")}
         refused(
             "reads stages that it decides, or negates", Guide, Proof(LATE, replace(theorem, relations=relations), ())
         )
-    dry = {**theorem.relations, "dry": ("since", lambda picture, at: picture.inside(at) & ~picture.true("reached", at))}
+    dry = {**theorem.relations, "dry": Relation(is_dry, "since")}
     assert Guide(Proof(LATE, replace(theorem, relations=dry), ())).layers["dry"] == 1
 
 
@@ -552,7 +556,7 @@ BELOW = Automaton(
             **FLOOD.ghosts(tiles),
             "below": is_below(MazePicture(tiles, FLOOD.ghosts(tiles)), CENTRE),
         },
-        relations={**FLOOD.relations, "below": ("", is_below)},
+        relations={**FLOOD.relations, "below": Derived(is_below)},
     ),
 )
 """One whose author states it in terms of a fact about distances."""
