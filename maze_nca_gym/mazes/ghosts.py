@@ -245,14 +245,15 @@ class Relations:
                     is_so = picture.true(name, at) == defined.fact(seen, at)
                     found[f"{name} is what its definition says"] = implies(inside, is_so)
                 elif isinstance(defined, StageAt):
-                    number, stage = picture.of_map(name), picture.number(defined.stage, at)
-                    here = (
-                        inside & (stage >= 0) if defined.kind is None else picture.tile(defined.kind, at) & (stage >= 0)
-                    )
-                    found[f"{name} is a stage"] = (number >= 0) & (number <= self._most(defined.stage, picture))
-                    found[f"{name} is the stage there"] = implies(
-                        here, stage <= number if defined.kind is None else stage == number
-                    )
+                    number, (on, stage) = picture.of_map(name), self.on(defined.of, picture, at)
+                    found[f"{name} is a stage"] = (number >= 0) & (number <= self._most(defined.of, picture))
+                    found[f"{name} is the stage there"] = implies(on & picture.tile(defined.kind, at), stage == number)
+                elif isinstance(defined, Largest):
+                    number, most = picture.of_map(name), self._most(defined.of[0], picture) + defined.more
+                    found[f"{name} is no larger than a stage"] = (number >= 0) & (number <= most)
+                    for of in defined.of:
+                        on, stage = self.on(of, picture, at)
+                        found[f"no stage of {of} is beyond {name}"] = implies(on, stage + defined.more <= number)
                 elif isinstance(defined, Game):
                     now, before = picture.true(name, at, t), _Seen(self, picture, when=t - 1)
                     found[f"{name} at first"] = implies(inside & (t == 0), now == defined.first(seen, at))
@@ -301,7 +302,7 @@ class Relations:
         picture = MazePicture(tiles, {}, look=look)
         found = dict[str, NDArray[Any]]()
         for stratum in self.strata:
-            new, seen = self._rounds(stratum, picture), _Seen(self, picture)
+            new, seen = self._relations(stratum, picture), _Seen(self, picture)
             for name, defined in stratum.items():
                 if isinstance(defined, Derived) and name not in self.hidden:
                     new[name] = defined.fact(seen, CENTRE)
@@ -321,7 +322,7 @@ class Relations:
             found[N_TILES] = np.full((len(tiles), 1, 1), prod(tiles.shape[1:]))
         return {name: value for name, value in found.items() if name not in self.hidden}
 
-    def _rounds(self, stratum: Mapping[str, Definition], picture: MazePicture) -> dict[str, NDArray[Any]]:
+    def _relations(self, stratum: Mapping[str, Definition], picture: MazePicture) -> dict[str, NDArray[Any]]:
         """Return the relations of a stratum, and their stages."""
         rules = {name: each for name, each in stratum.items() if isinstance(each, (Relation, Later))}
         defined = {name: each for name, each in rules.items() if isinstance(each, Relation)}
