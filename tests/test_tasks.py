@@ -32,11 +32,11 @@ from maze_nca_gym.agents.training.updates import update
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.families import test_levels as levels_to_test
 from maze_nca_gym.mazes.generation import generate
-from maze_nca_gym.mazes.ghosts import fixpoint
 from maze_nca_gym.mazes.levels import KINDS, Kind, LevelSet, Tile, Tiles, parse
 from maze_nca_gym.mazes.loading import save_levels
 from maze_nca_gym.mazes.mutation import mutate
 from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.mazes.relations import fixpoint
 from maze_nca_gym.mazes.scoring import minibatch_accuracies, score
 from maze_nca_gym.mazes.tasks import (
     DIAMETER,

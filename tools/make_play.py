@@ -28,7 +28,9 @@ from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts.exporting import PAGE, to_json, to_list, to_script
 from maze_nca_gym.mazes import Graph, generate
 from maze_nca_gym.mazes.facts import Number, Picture, Truth
-from maze_nca_gym.mazes.ghosts import (
+from maze_nca_gym.mazes.levels import Tile, Tiles, one_hot, parse, to_text
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
+from maze_nca_gym.mazes.relations import (
     DISTANCE,
     ENTERS,
     canonical_path,
@@ -36,8 +38,6 @@ from maze_nca_gym.mazes.ghosts import (
     has_come,
     has_less,
 )
-from maze_nca_gym.mazes.levels import Tile, Tiles, one_hot, parse, to_text
-from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, Offset, offsets
 from maze_nca_gym.mazes.solvers import distances, shortest_path
 from maze_nca_gym.mazes.terms import Bits, Rule, Term, TileKind, TileView, Weighed, term_of
 from maze_nca_gym.support.files import atomic_write

@@ -28,7 +28,7 @@ from maze_nca_gym.support.doors import lazily
 
 if TYPE_CHECKING:
     from maze_nca_gym.mazes.facts import Answer, Ghosts, at_least, broken_axioms, implies, moved
-    from maze_nca_gym.mazes.ghosts import (
+    from maze_nca_gym.mazes.relations import (
         DISTANCE,
         REACHED,
         anywhere,

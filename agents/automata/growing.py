@@ -11,7 +11,7 @@ from operator import or_
 from typing import Any
 
 from maze_nca_gym.mazes.facts import Number, Picture, Place, Truth
-from maze_nca_gym.mazes.ghosts import Fixpoint, anywhere
+from maze_nca_gym.mazes.relations import Fixpoint, anywhere
 from maze_nca_gym.mazes.tasks import Task, find_task
 from maze_nca_gym.mazes.terms import Rule, TileView, term_of
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from maze_nca_gym.mazes.ghosts import Fixpoint
 from maze_nca_gym.mazes.orders import USUAL_ORDER, OrderedRegistry, split_order
+from maze_nca_gym.mazes.relations import Fixpoint
 from maze_nca_gym.mazes.tasks import TASKS, find_task
 from maze_nca_gym.support.names import unknown_name
 

@@ -1,7 +1,8 @@
 """Facts about a maze, stated in terms of ghosts: values that no tile stores, such as a tile's distance.
 
 Facts are written with Python's operators only. So the same code runs on the symbols of a solver, which uses them in
-proofs, and on the arrays of real mazes, on which `broken_axioms` tests them. `ghosts` is a library of ghosts.
+proofs, and on the arrays of real mazes, on which `broken_axioms` tests them. Most ghosts are defined by rules, with a
+`Definition` each: `relations` is a library of ghosts, and generates their values and axioms.
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.mazes.generation import check_fraction
-from maze_nca_gym.mazes.ghosts import Fixpoint
 from maze_nca_gym.mazes.levels import MOST_KINDS, Tile, Tiles, as_path, as_tiles
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE
 from maze_nca_gym.mazes.orders import order_code
+from maze_nca_gym.mazes.relations import Fixpoint
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH, Task
 from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.names import is_integer, unknown_name

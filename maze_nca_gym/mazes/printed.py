@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.facts import CENTRE, Ghosts
-from maze_nca_gym.mazes.ghosts import Fixpoint, anywhere, has_known_axioms
 from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.relations import Fixpoint, anywhere, has_known_axioms
 
 LONGEST = 200
 """Largest number of characters of a printed part; a longer one becomes its digest."""

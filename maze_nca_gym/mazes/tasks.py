@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, answer_read_once, broken_axioms
 from maze_nca_gym.mazes.generation import Size, generate
-from maze_nca_gym.mazes.ghosts import Fixpoint, canonical_path, has_known_axioms, supposed_single
 from maze_nca_gym.mazes.guidance import STEPS, Guidance, branches, first_steps
 from maze_nca_gym.mazes.levels import (
     KINDS,
@@ -30,6 +29,7 @@ from maze_nca_gym.mazes.levels import (
 )
 from maze_nca_gym.mazes.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
 from maze_nca_gym.mazes.printed import digest, printed_answers, printed_function, printed_ghosts
+from maze_nca_gym.mazes.relations import Fixpoint, canonical_path, has_known_axioms, supposed_single
 from maze_nca_gym.mazes.scoring import IsOptimal, lengths_of
 from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, larger_mazes, mazes_to_try, small_mazes
 from maze_nca_gym.support.arrays import as_array
@@ -84,8 +84,8 @@ class Task:
             with several channels.
         order: order of directions of its canonical solutions, see `solvers`.
         specification: () -> the task's `Ghosts`, with one of `Ghosts.answers` for each channel: the answer in terms of
-            facts about the maze, which a proof must show that an automaton draws (`ghosts`). It may take an `order` of
-            directions. By default the specification of `solve` if that is a `ghosts.fixpoint`, else None: then no
+            facts about the maze, which a proof must show that an automaton draws (`relations`). It may take an `order`
+            of directions. By default the specification of `solve` if that is a `relations.fixpoint`, else None: then no
             automaton can be proven correct, only tried.
     """
 

@@ -18,7 +18,7 @@ from maze_nca_gym.agents.automata.shipped.gallery import (
 from maze_nca_gym.agents.automata.shipped.healing import FOUND
 from maze_nca_gym.agents.automata.shipped.healing import S as H
 from maze_nca_gym.mazes import Tile
-from maze_nca_gym.mazes.ghosts import (
+from maze_nca_gym.mazes.relations import (
     DISTANCE,
     ENTERS,
     KEPT,

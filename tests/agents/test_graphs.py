@@ -19,7 +19,7 @@ from maze_nca_gym.agents.automata.proving.proof import Proof
 from maze_nca_gym.agents.automata.proving.prover import Prover
 from maze_nca_gym.mazes import KINDS, Graph, Kind, Task, Tile, generate, one_hot, parse, register_task, shortest_path
 from maze_nca_gym.mazes.facts import CENTRE, axiom_of
-from maze_nca_gym.mazes.ghosts import (
+from maze_nca_gym.mazes.relations import (
     DISTANCE,
     ENTERS,
     LENGTH,

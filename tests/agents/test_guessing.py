@@ -21,7 +21,8 @@ from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.automata.theorem import Theorem
 from maze_nca_gym.mazes import Tile, distances, shortest_path
 from maze_nca_gym.mazes.facts import MazePicture, broken_axioms, moved
-from maze_nca_gym.mazes.ghosts import (
+from maze_nca_gym.mazes.neighbours import offsets
+from maze_nca_gym.mazes.relations import (
     COMPONENT,
     DISTANCE,
     ON_PATH,
@@ -33,7 +34,6 @@ from maze_nca_gym.mazes.ghosts import (
     peeling,
     places,
 )
-from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.small import mazes_to_try, small_mazes
 from maze_nca_gym.mazes.tasks import find_task
 from tests.agents.adversary import mutated

@@ -37,9 +37,9 @@ from maze_nca_gym.agents.policies.weights import load_model, register_model, sav
 from maze_nca_gym.agents.rollouts.graphs import OnGraph
 from maze_nca_gym.agents.rollouts.symmetrised import Symmetrised
 from maze_nca_gym.mazes.generation import generate
-from maze_nca_gym.mazes.ghosts import canonical_path, fixpoint, reached
 from maze_nca_gym.mazes.graphs import Graph
 from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, one_hot
+from maze_nca_gym.mazes.relations import canonical_path, fixpoint, reached
 from maze_nca_gym.mazes.rules import around
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH as TASK
 from maze_nca_gym.mazes.tasks import register_task

@@ -46,7 +46,7 @@ from maze_nca_gym.agents.runs import progress
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes import Task, register_task
 from maze_nca_gym.mazes.facts import CENTRE, Derived, Ghosts, MazePicture, Relation
-from maze_nca_gym.mazes.ghosts import DISTANCE, has_less
+from maze_nca_gym.mazes.relations import DISTANCE, has_less
 from maze_nca_gym.mazes.rules import threshold
 from maze_nca_gym.mazes.terms import term_of
 

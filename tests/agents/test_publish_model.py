@@ -16,8 +16,8 @@ from maze_nca_gym.agents.policies import pretrained
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.facts import MazePicture
 from maze_nca_gym.mazes.generation import generate
-from maze_nca_gym.mazes.ghosts import canonical_path
 from maze_nca_gym.mazes.levels import LevelSet, parse
+from maze_nca_gym.mazes.relations import canonical_path
 from tools import publish_model as publish
 
 TRAIN = ["train", "--n-channels", "6", "--n-iterations", "4", "--sizes", "6", "--n-updates", "4", "--batch-size", "8"]

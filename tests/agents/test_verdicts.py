@@ -26,8 +26,8 @@ from maze_nca_gym.agents.automata.theorem import Theorem
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.policies.learned.nca import NCA
 from maze_nca_gym.mazes.facts import Answer, Ghosts, MazePicture
-from maze_nca_gym.mazes.ghosts import REACHED, both_of, canonical_path, distance, fixpoint, is_free, reached
 from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, parse
+from maze_nca_gym.mazes.relations import REACHED, both_of, canonical_path, distance, fixpoint, is_free, reached
 from maze_nca_gym.mazes.rules import around
 from maze_nca_gym.mazes.small import all_mazes, mazes_to_try, small_mazes
 from maze_nca_gym.mazes.solvers import shortest_path

@@ -30,8 +30,8 @@ from maze_nca_gym.mazes.facts import (
     axiom_of,
     moved,
 )
-from maze_nca_gym.mazes.ghosts import N_TILES, SPREAD
 from maze_nca_gym.mazes.neighbours import Offset, offsets
+from maze_nca_gym.mazes.relations import N_TILES, SPREAD
 from maze_nca_gym.mazes.small import kinds_once
 from maze_nca_gym.mazes.terms import Term, TileKind
 

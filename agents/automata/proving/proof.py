@@ -3,7 +3,7 @@
 The task's `specification` defines the correct answers, in terms of ghosts (facts about the maze that no tile stores,
 such as distances). `prove` guesses the value of each signal after t iterations in terms of the same ghosts, and z3
 decides whether the guess is true (`prover`). A proof relies on z3, on the induction that joins its lemmas, and on the
-axioms of the library (`mazes.ghosts`), which follow from the definitions of the ghosts. Axioms that the automaton's
+axioms of the library (`mazes.relations`), which follow from the definitions of the ghosts. Axioms that the automaton's
 author assumes are tested on small mazes, and the proof lists them.
 """
 
@@ -38,9 +38,9 @@ from maze_nca_gym.mazes.facts import (
     broken_axioms,
     read_once,
 )
-from maze_nca_gym.mazes.ghosts import Fixpoint, has_known_axioms, supposed_single
 from maze_nca_gym.mazes.levels import Tiles, to_text
 from maze_nca_gym.mazes.orders import split_order
+from maze_nca_gym.mazes.relations import Fixpoint, has_known_axioms, supposed_single
 from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, all_mazes, kinds_once, mazes_to_try, small_mazes
 from maze_nca_gym.mazes.tasks import TASKS, Task, check_specification
 from maze_nca_gym.support.files import user_path, write_all

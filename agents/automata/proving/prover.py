@@ -30,9 +30,9 @@ from maze_nca_gym.mazes.facts import (
     implies,
     moved,
 )
-from maze_nca_gym.mazes.ghosts import N_TILES, has_known_axioms, witnesses_of
 from maze_nca_gym.mazes.levels import Kind
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
+from maze_nca_gym.mazes.relations import N_TILES, has_known_axioms, witnesses_of
 from maze_nca_gym.mazes.small import kinds_once
 from maze_nca_gym.mazes.terms import Read, Rule, TileKind, term_of
 from maze_nca_gym.support.names import unknown_name

@@ -34,7 +34,9 @@ from maze_nca_gym.mazes.facts import (
     moved,
     shifted,
 )
-from maze_nca_gym.mazes.ghosts import (
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.neighbours import offsets
+from maze_nca_gym.mazes.relations import (
     N_TILES,
     PLACE,
     SPREAD,
@@ -49,8 +51,6 @@ from maze_nca_gym.mazes.ghosts import (
     of_kind,
     peeling,
 )
-from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.small import kinds_once
 from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.mazes.terms import Term, TileKind, term_of

@@ -34,7 +34,10 @@ from typing import Any
 import numpy as np
 
 from maze_nca_gym.mazes.facts import CENTRE, Axioms, Number, Picture, Place, Truth, implies, moved
-from maze_nca_gym.mazes.ghosts import (
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE
+from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
+from maze_nca_gym.mazes.relations import (
     DISTANCE,
     ENTERS,
     REACHED,
@@ -45,9 +48,6 @@ from maze_nca_gym.mazes.ghosts import (
     has_less,
     is_free,
 )
-from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE
-from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
 from maze_nca_gym.mazes.rules import any_on, threshold
 from maze_nca_gym.mazes.terms import Bits, Rule, TileView
 

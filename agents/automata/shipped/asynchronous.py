@@ -32,9 +32,9 @@ from functools import partial, reduce
 from operator import or_
 
 from maze_nca_gym.mazes.facts import CENTRE, Number, Place, Truth, implies, moved
-from maze_nca_gym.mazes.ghosts import DISTANCE, ENTERS, LENGTH, ON_PATH, REACHED, canonical_path, has_less, is_free
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
+from maze_nca_gym.mazes.relations import DISTANCE, ENTERS, LENGTH, ON_PATH, REACHED, canonical_path, has_less, is_free
 from maze_nca_gym.mazes.rules import around
 from maze_nca_gym.mazes.terms import Bits, Rule, TileView
 

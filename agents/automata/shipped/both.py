@@ -23,10 +23,10 @@ from enum import IntEnum
 from functools import cache, partial
 
 from maze_nca_gym.mazes.facts import CENTRE, moved
-from maze_nca_gym.mazes.ghosts import canonical_path
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
+from maze_nca_gym.mazes.relations import canonical_path
 from maze_nca_gym.mazes.terms import Bits, TileView
 
 from ...policies.guarantees import StepBound

@@ -26,7 +26,9 @@ from typing import Any
 import numpy as np
 
 from maze_nca_gym.mazes.facts import CENTRE, Axioms, Number, Picture, Place, Truth, implies, moved
-from maze_nca_gym.mazes.ghosts import (
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.neighbours import DIRECTIONS
+from maze_nca_gym.mazes.relations import (
     DISTANCE,
     ENTERS,
     PLACE,
@@ -39,8 +41,6 @@ from maze_nca_gym.mazes.ghosts import (
     place_axioms,
     place_ghosts,
 )
-from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.neighbours import DIRECTIONS
 from maze_nca_gym.mazes.solvers import distances
 
 from ..theorem import Claim, State, Steps, Theorem

@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 
 from maze_nca_gym.mazes.facts import CENTRE, Ghosts, Number, Picture, Place, Truth, at_least, implies, moved
-from maze_nca_gym.mazes.ghosts import (
+from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, offsets
+from maze_nca_gym.mazes.relations import (
     DISTANCE,
     KEPT,
     N_ITERATIONS,
@@ -39,8 +41,6 @@ from maze_nca_gym.mazes.ghosts import (
     place_axioms,
     place_ghosts,
 )
-from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, offsets
 from maze_nca_gym.mazes.rules import any_on, around, several_on
 from maze_nca_gym.mazes.terms import Bits, TileView
 

@@ -37,10 +37,10 @@ from functools import cache, partial, reduce
 from operator import or_
 
 from maze_nca_gym.mazes.facts import CENTRE, Number, Picture, Place, Truth, implies, moved
-from maze_nca_gym.mazes.ghosts import DISTANCE, ENTERS, LENGTH, ON_PATH, REACHED, canonical_path, has_come, has_less
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
+from maze_nca_gym.mazes.relations import DISTANCE, ENTERS, LENGTH, ON_PATH, REACHED, canonical_path, has_come, has_less
 from maze_nca_gym.mazes.rules import any_on
 from maze_nca_gym.mazes.terms import Bits, Rule, TileView
 

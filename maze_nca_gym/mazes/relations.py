@@ -1,7 +1,11 @@
-"""A library of ghosts, in terms of which theorems about automata are stated, with their axioms.
+"""A library of ghosts: facts about a maze that no tile stores, in terms of which theorems about automata are stated.
 
-A ghost is named, and need not be written: each function here returns `Ghosts`. A proof may suppose their axioms;
-`facts.broken_axioms` tests them on real mazes. With `answers`, they specify the answer of a task.
+Rules define ghosts. `Relations` generates from them the values of the ghosts on mazes, and the axioms that a proof may
+suppose; Coq reads the same rules. Facts that go beyond a definition are lemmas, each of which is proven from it
+(`Lemma`). No rule defines `component` and `places`, so their axioms and values are written by hand.
+
+A ghost is named, and need not be written: each function here returns `Ghosts`. With `answers`, they specify the answer
+of a task.
 
 - `distance`: of each tile from the nearest of some tiles, by moves to four or eight neighbours, of any weights.
 - `reached`: the same, as the specification of a task whose answer is what can be reached.
@@ -9,8 +13,8 @@ A ghost is named, and need not be written: each function here returns `Ghosts`. 
   same of rules that may ask what is not on yet; `anywhere`: a relation that is on at all tiles if its rule is at one.
 - `evolution`: what changes with each iteration by a rule of what was before, such as a game's generations.
 - `canonical_path`: from a tile to the nearest of some, in an order of directions.
-- `component`: which tiles are joined.
 - `peeling`: in which round a tile is taken away, when dead ends are, and those that are left.
+- `component`: which tiles are joined.
 - `places`: numbers of tiles, row by row, for what says where a walker is.
 
 `both_of` joins several.
