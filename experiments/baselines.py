@@ -3,12 +3,17 @@
 Hyperparameters are files of `experiments/hyperparameters`. Each run is kept in a file,
 `<out>/<algorithm>-<family>-<size>-<seed>.json`, and one that is there is not repeated; in a folder beside it are the
 curve so far and, of an automaton, the weights so far, as a model file, with what they learned from. Curves are on
-validation levels; the test set is played once, at the end. Prints a table and draws the curves. Needs the extra `rl`.
+validation levels; the test set is played once, at the end. Prints a table, writes the results of all runs to
+`<out>/curves.json`, and draws the curves from this file. Needs the extra `rl`.
+
+    python -m experiments.baselines --redraw docs/pictures/baselines.json
 """
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -70,6 +75,8 @@ class Arguments:
     """Runs at a time, each on one thread."""
     out: Path = Path("runs/baselines")
     """Folder of all runs."""
+    redraw: Path | None = None
+    """A file such as `<out>/curves.json`, of which the curves are drawn and nothing is trained."""
 
 
 def hyperparameters(file: Path) -> dict[str, Any]:
@@ -183,28 +190,49 @@ def row(of: str, runs: list[Record]) -> list[str]:
     return [of, shown, f"{ends[0, 0]:,.0f}", str(len(runs)), f"{ends[:, 1].mean():,.0f}", f"{wall:,.0f}"]
 
 
-def draw(runs: dict[tuple[str, str, int], list[Record]], path: Path) -> None:
-    """Write the curves of all algorithms, a panel for each kind of levels."""
-    kinds = list(dict.fromkeys(key[1:] for key in runs))
-    colours = dict(zip(dict.fromkeys(key[0] for key in runs), cycle(COLOURS), strict=False))
+def curves_of(runs: dict[tuple[str, str, int], list[Record]], seeds: Sequence[int]) -> Record:
+    """Return the results of all runs as a file stores them: for each algorithm and kind of levels, the mean return of
+    each seed on validation levels after some steps, and on the test set at the end."""
+    found = []
+    for (algorithm, family, size), of_seeds in runs.items():
+        results = [
+            {"seed": seed, "curve": [[n_steps, value] for n_steps, _, value in run["curve"]], "test": run["test"]}
+            for seed, run in zip(seeds, of_seeds, strict=True)
+        ]
+        found.append({"algorithm": algorithm, "family": family, "size": size, "runs": results})
+    return {"curves": found}
+
+
+def draw(file: Path) -> Path:
+    """Draw the curves in a file of `curves_of` as a PNG file beside it, a panel for each kind of levels; return its
+    path."""
+    curves, path = json.loads(file.read_text(encoding="utf-8"))["curves"], file.with_suffix(".png")
+    kinds = list(dict.fromkeys((each["family"], each["size"]) for each in curves))
+    colours = dict(zip(dict.fromkeys(each["algorithm"] for each in curves), cycle(COLOURS), strict=False))
     with figure(path, 1 + 5 * len(kinds), 4.5, "Agents that act, on mazes they have not seen") as drawn:
         for axes, kind in zip(panels(drawn, len(kinds), len(kinds)), kinds, strict=True):
-            for (algorithm, *of), found in runs.items():
-                if tuple(of) == kind:
-                    values = np.array([[point[2] for point in run["curve"]] for run in found])
-                    bands = [bootstrap(np.random.default_rng(0), each, interquartile_mean) for each in values.T]
-                    middle, low, high = np.transpose([[each.value, each.low, each.high] for each in bands])
-                    steps = [point[0] for point in found[0]["curve"]]
-                    label = f"{algorithm}, {len(found)} seed{'s' * (len(found) > 1)}"
-                    curve(axes, steps, middle, low, high, color=colours[algorithm], label=label)
+            worst = 1.0
+            for each in (each for each in curves if (each["family"], each["size"]) == kind):
+                values = np.array([[value for _, value in run["curve"]] for run in each["runs"]])
+                bands = [bootstrap(np.random.default_rng(0), at, interquartile_mean) for at in values.T]
+                middle, low, high = np.transpose([[band.value, band.low, band.high] for band in bands])
+                steps, n = [n_steps for n_steps, _ in each["runs"][0]["curve"]], len(each["runs"])
+                label = f"{each['algorithm']}, {n} seed{'s' * (n > 1)}"
+                curve(axes, steps, middle, low, high, color=colours[each["algorithm"]], label=label)
+                worst = min(worst, low.min())
             axes.set(title=f"{kind[0]}, {kind[1]} x {kind[1]}", xlabel="steps", ylabel="mean return")
-            axes.set_ylim(-0.6, 1.03)  # an empty answer returns 0; agents that draw at random are far below
+            # an empty answer returns 0; agents that draw at random are far below
+            axes.set_ylim(max(-0.6, worst - 0.02), 1.03 if worst < 0 else 1.0)
             count_axis(axes.xaxis, 4)
             axes.legend(loc="best")
+    return path
 
 
 def main() -> None:
     arguments = run_script(Arguments, __doc__)
+    if arguments.redraw is not None:
+        print(draw(arguments.redraw))
+        return
     calls, keys = {}, []
     for algorithm, size, family, seed in product(
         arguments.algorithms, arguments.sizes, arguments.families, arguments.seeds
@@ -220,7 +248,8 @@ def main() -> None:
     runs: dict[tuple[str, str, int], list[Record]] = {}
     for key, run in zip(keys, all_kept("runs", make_run, calls, arguments.jobs), strict=True):
         runs.setdefault(key, []).append(run)
-    draw(runs, arguments.out / "curves.png")
+    write_json(arguments.out / "curves.json", curves_of(runs, arguments.seeds))
+    draw(arguments.out / "curves.json")
     for size, family in product(arguments.sizes, arguments.families):
         head = [f"{family}, {size} x {size}", "mean return", "steps", "seeds", "seconds of processor", "seconds in all"]
         rows = [row(algorithm, found) for (algorithm, *of), found in runs.items() if of == [family, size]]

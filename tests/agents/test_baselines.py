@@ -39,12 +39,41 @@ def test_a_row_an_algorithm_and_nothing_is_run_twice(
     baselines.main()
     assert capsys.readouterr().out in first
     assert (tmp_path / "curves.png").stat().st_size > 1000
+    ppo, a2c = json.loads((tmp_path / "curves.json").read_text())["curves"]
+    assert [(each["algorithm"], each["family"], each["size"]) for each in (ppo, a2c)] == [
+        ("ppo-nca", "random", 3),
+        ("a2c", "random", 3),
+    ]
+    assert [run["seed"] for run in ppo["runs"]] == [0, 1]
+    result = json.loads((tmp_path / "ppo-nca-random-3-1.json").read_text())["result"]
+    assert ppo["runs"][1]["test"] == result["test"]
+    assert ppo["runs"][1]["curve"] == [[point[0], point[2]] for point in result["curve"]]
 
     folder = tmp_path / "ppo-nca-random-3-1"
     about = json.loads((folder / "config.json").read_text())
     assert about["hyperparameters"]["gamma"] == 0
     assert about["command"].endswith("--algorithms ppo-nca --sizes 3 --families random --seeds 1 --n-steps 512")
     assert learned_from(str(folder / "model.safetensors")) == ("rewards", about["data"])
+
+
+def test_the_picture_and_the_table_of_the_page_are_of_the_file_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    file, page = docs / "pictures/baselines.json", (docs / "rl-baselines.md").read_text(encoding="utf-8")
+    curves = json.loads(file.read_text(encoding="utf-8"))["curves"]
+    assert [len(each["runs"]) for each in curves] == [5, 4]
+    for each in curves:
+        tests = [run["test"] for run in each["runs"]]
+        reached = bootstrap(np.random.default_rng(0), tests, baselines.interquartile_mean)
+        name = "`ppo-nca`" + ", one epoch, float32" * (len(tests) == 4)
+        assert f"{name} | {reached.text(3, 1)} | 2,000,384 | {len(tests)} |" in page
+    copied = tmp_path / "baselines.json"
+    copied.write_bytes(file.read_bytes())
+    monkeypatch.setattr(sys, "argv", ["x", "--redraw", str(copied)])
+    baselines.main()
+    assert capsys.readouterr().out == f"{tmp_path / 'baselines.png'}\n"
+    assert (tmp_path / "baselines.png").stat().st_size > 10_000
 
 
 @for_each("name", list(baselines.ALGORITHMS))
