@@ -266,13 +266,17 @@ class Option:
         return stored
 
 
-@cache
-def options_of(kind: Any) -> Mapping[str, Option]:
+def options_of(kind: Any) -> dict[str, Option]:
     """Return the options of a dataclass, one for each field, by name.
 
     The class that declares a field first is its group, and has its type and help: to declare it again changes its
     default alone.
     """
+    return dict(_options_of(kind))
+
+
+@cache
+def _options_of(kind: Any) -> Mapping[str, Option]:
     found = {}
     for field in fields(kind):
         group = next(each for each in reversed(kind.__mro__) if field.name in vars(each).get("__annotations__", ()))
@@ -509,7 +513,7 @@ def check_options(record: Any) -> None:
         ValueError: a value of another type, or one that is not allowed.
     """
     kind: Any = type(record)
-    for name, option in options_of(kind).items():
+    for name, option in _options_of(kind).items():
         object.__setattr__(record, name, option.check(getattr(record, name)))
 
 
