@@ -1,4 +1,4 @@
-"""Write the tables of docs/worlds.md: each world of the examples, with what its proof says and how long it takes.
+"""Write the tables of docs/task-examples.md: each example task with the verdict and the time of its proof.
 
 python -m tools.make_worlds
 """
@@ -15,12 +15,12 @@ from maze_nca_gym.agents.automata import prove
 from maze_nca_gym.agents.automata.run import compile_automaton
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs/worlds.md"
-HEAD = "| world | question | lines | signals | verdict | seconds | helpers, weights |\n|---|---|---|---|---|---|---|\n"
+PAGE = ROOT / "docs/task-examples.md"
+HEAD = "| task | question | lines | signals | verdict | seconds | helpers, weights |\n|---|---|---|---|---|---|---|\n"
 
 
 def row(example: dict[str, Any], name: str) -> str:
-    """Return the row of a world."""
+    """Return the row of a task."""
     automaton, began = example["opened"](name), time.process_time()
     proof = prove(automaton)
     seconds = time.process_time() - began
@@ -34,7 +34,7 @@ def row(example: dict[str, Any], name: str) -> str:
 
 
 def table(example: str) -> str:
-    """Return the table of the worlds of an example."""
+    """Return the table of the tasks of an example."""
     worlds = runpy.run_path(str(ROOT / f"examples/{example}.py"))
     return HEAD + "".join(row(worlds, name) for name in worlds["WORLDS"])
 
@@ -42,4 +42,4 @@ def table(example: str) -> str:
 if __name__ == "__main__":
     tables = map(table, ("22_worlds", "24_worlds_that_say_not"))
     page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(re.sub(r"\| world \|.*\n(\|.*\n)*", lambda _: next(tables), page), encoding="utf-8")
+    PAGE.write_text(re.sub(r"\| task \|.*\n(\|.*\n)*", lambda _: next(tables), page), encoding="utf-8")

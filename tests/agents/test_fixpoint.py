@@ -156,7 +156,7 @@ def test_the_solvers_of_worlds_find_what_a_search_finds(n):
         assert not broken_axioms(task.specification(), mazes[:20], 30)
 
 
-PAGE = (Path(__file__).parents[2] / "docs/worlds.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/task-examples.md").read_text(encoding="utf-8")
 
 
 @some_and_all("worlds", ["king", "core", "wave", "tree", "within"], WORLDS)

@@ -26,7 +26,7 @@ EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples/24_worlds_tha
 WORLDS = EXAMPLE["WORLDS"]
 EMPTY, WALL, SOURCE, TARGET, OWN = Tile.EMPTY, Tile.WALL, Tile.SOURCE, Tile.TARGET, 4
 MOVES = ((-1, 0), (0, -1), (0, 1), (1, 0))
-PAGE = (Path(__file__).parents[2] / "docs/worlds.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/task-examples.md").read_text(encoding="utf-8")
 
 
 def graph_of(passable, moves=MOVES, leads=lambda here, there: True):
