@@ -20,6 +20,7 @@ EXAMPLES = {
         10552,
         "correct: shows the answer of the task shortest-path within 11 A + 4 iterations, on every",
     ),
+    "cut off": (10552, "correct: shows the answer of the task my-cut within 9 A + 4 iterations, on every maze"),
     "dead ends": (8, "refuted: does not show an answer within 3 A + 4 iterations on a maze"),
 }
 """Example of the page -> the mazes that it tries, and what `prove` says."""
@@ -44,6 +45,11 @@ MISTAKES = {
     "PATH = A1\n"
     + "\n".join(f"A{i} = A{i}" for i in range(56)): "line 57: an automaton of this page has at most 56 signals",
     "PATH = A $ A\nA = A": "line 1: “$” has no meaning here",
+    "PATH = A\nA = never(B) | A\nB = around(A)": "line 2: the rule of A asks never(B), which depends on it: A reads B, B r",
+    "PATH = A\nA = never(A)": "line 2: the rule of A asks never(A), which depends on it: A reads A",
+    "PATH = A\nA = never(tile(WALL))": "line 2: there is no signal tile; there are PATH, A",
+    "PATH = A\nA = never(C)": "line 2: there is no signal C; there are PATH, A",
+    "PATH = A\nA = never(NEW_1)\nNEW_1 = tile(WALL)": "line 3: NEW_1 is the name of a signal that never(…) needs",
     "PATH = A | PATH\nA = A": "line 1: PATH is the answer, which no rule reads",
 }
 """Rules -> what their error says."""
@@ -116,6 +122,37 @@ def test_rules_are_read_as_in_python(tmp_path):
         for seen in each["states"]:
             state = np.stack([rules[signal](View(maze, state)) for signal in signals])
             assert (state == np.array(seen).reshape(3, 3, -1).transpose(2, 0, 1)).all()
+
+
+LAYERS = """PATH = LEFT
+BURNS = tile(TARGET) | up(BURNS) & ~tile(WALL)
+SAVED = never(BURNS) & (tile(SOURCE) | around(SAVED) & ~tile(WALL))
+LEFT = never(BURNS) & ~tile(WALL) & around(never(SAVED), 2) & never(SAVED)
+"""
+"""A specification of three layers."""
+
+
+@needs_node
+def test_rules_that_say_never_wait_until_all_is_at_rest(tmp_path):
+    wet = "PATH = DRY\nDRY = {} & ~tile(WALL) | DRY\nWET = (tile(SOURCE) | around(WET)) & ~tile(WALL) | WET\n"
+    script = f"""
+        const layers = notation.read({json.dumps(LAYERS)}, true), cut = notation.read(trial.TASKS.cut.rules, true);
+        const levels = [...Array(40).keys()].map((seed) => MazePlay.levels.generate("random", [5, 6], seed));
+        const answers = levels.map((level) => [MazePlay.levels.toText(level), [...trial.solve(level, layers)]]);
+        const found = {json.dumps([wet.format("never(WET)"), wet.format("~WET")])}.map((text) => trial.check(notation.read(text), cut));
+        const mixed = (() => {{ try {{ notation.read("PATH = A\\nA = never(B) & ~A\\nB = tile(WALL)", true); }} catch ({{message}}) {{ return message; }} }})();
+        console.log(JSON.stringify({{answers, found, mixed, python: notation.toPython(layers, "own", layers)}}));
+    """
+    said, scope = ask_node(tmp_path, script), {}
+    exec(said["python"].partition("register_task(Task")[0], scope)
+    assert "specification = fixpoint(" in said["python"]
+    wanted = [scope["specification"](parse(text)[None]).ravel().astype(int).tolist() for text, _ in said["answers"]]
+    assert [answer for _, answer in said["answers"]] == wanted
+    assert sum(map(any, wanted)) > 10
+    waits, at_once = said["found"]
+    assert waits == {"n": 10552}
+    assert at_once["words"] == "it comes to rest with another answer"
+    assert said["mixed"] == "line 2: a specification asks what is not on yet (~), or what never comes on (never(…)), not both"
 
 
 class View:

@@ -11,6 +11,7 @@
       [["UP", "down"], ["LEFT", "right"], ["DOWN", "up"], ["RIGHT", "left"]].map(([name, from]) => `${name} = (${from}(tile(TARGET)) | ${from}(${name})) & ~tile(WALL) | ${name}\n`).join("")],
     "flood": ["reach", "# Wet is the source, and whatever is free beside a wet tile.\nPATH = WET\nWET = (tile(SOURCE) | around(WET)) & ~tile(WALL) | WET\n"],
     "even moves": ["even", "# Where an even number of moves may end.\nPATH = EVEN\nEVEN = tile(SOURCE) | around(ODD) & ~tile(WALL) | EVEN\nODD = around(EVEN) & ~tile(WALL) | ODD\n"],
+    "cut off": ["cut", "# Dry is what never gets wet: this is known once the water is at rest.\nPATH = DRY\nDRY = never(WET) & ~tile(WALL) | DRY\nWET = (tile(SOURCE) | around(WET)) & ~tile(WALL) | WET\n"],
     "dead ends": ["path", "# Fills dead ends. Correct where there is a way and no loop: Check finds a maze that is not so.\nPATH = FREE & ~FILLED\nFILLED = tile(EMPTY)\n  & around(~(tile(EMPTY) | tile(SOURCE) | tile(TARGET)) | FILLED, 3) | FILLED\nFREE = tile(EMPTY) | tile(SOURCE) | tile(TARGET)\n"],
     "shortest path": ["path", "# A flood from the target; NEAR_U: the tile above was wet first. Then a walk from the source.\n" +
       "PATH = ON\nON = tile(SOURCE) & FLOOD | ENTER_U | ENTER_L | ENTER_D | ENTER_R\nFLOOD = tile(TARGET) | (FLOOD | around(FLOOD)) & ~tile(WALL)\n" +

@@ -8,13 +8,16 @@
 // A line that begins with a space goes on with the one before. `|` joins last, before it `^`, `&` and `~`, as in Python. Besides a signal or
 // a kind of tile here, up(...), left(...), down(...) and right(...) are what a neighbour holds, around(...) is whether any of the four
 // does, and around(..., n) whether at least n do. What reads neighbours stands in no other such word: a tile sees no farther.
+//
+// never(WET) is whether WET never comes on. The rules that depend on it wait until all that WET depends on is at rest, in layers, which a
+// pooled signal shows: the signals that it takes are added here, as `grown` in Python adds them.
 
 globalThis.MazePlay.part(() => {
   const { levels } = globalThis.MazePlay;
   const TAPS = { C: [0, 0], U: [-1, 0], L: [0, -1], D: [1, 0], R: [0, 1] };
   const TOWARDS = { up: "U", left: "L", down: "D", right: "R" };
   const TILES = [["EMPTY", levels.EMPTY], ["WALL", levels.WALL], ["SOURCE", levels.SOURCE], ["TARGET", levels.TARGET]];
-  const KINDS = Object.fromEntries(TILES), WORDS = [...Object.keys(TOWARDS), "around", "tile"];
+  const KINDS = Object.fromEntries(TILES), WORDS = [...Object.keys(TOWARDS), "around", "tile", "never"];
   const OF_PYTHON = { not: "write ~, not “not”", and: "write &, not “and”", or: "write |, not “or”", if: "rules have no “if”: write (a & b) | (~a & c)", else: "rules have no “else”: write (a & b) | (~a & c)" };
   const MOST_SIGNALS = 56, MOST_LETTERS = 10000;
   const baseOf = (name) => name.replace(/_(LOW|HIGH)$/, ""); // a network has the channels wet_low and wet_high of WET
@@ -63,7 +66,7 @@ globalThis.MazePlay.part(() => {
     });
   }
 
-  /** Return the tree of a rule: ["see", signal], ["tile", kind], ["~", a], ["|", a, b] ..., ["tap", letter, a] and ["around", a, n]. */
+  /** Return the tree of a rule: ["see", signal], ["tile", kind], ["~", a], ["|", a, b] ..., ["tap", letter, a] ["around", a, n] and ["never", signal]. */
   function parseRule(rule, names) {
     const tokens = tokensOf(rule), lastLine = rule.parts.at(-1).line;
     let at = 0;
@@ -109,13 +112,20 @@ globalThis.MazePlay.part(() => {
       at++;
       if (WORDS.includes(token.word)) {
         take("(");
-        const tree = token.word === "tile" ? ["tile", kind()] : near(token.word);
+        const tree = token.word === "tile" ? ["tile", kind()] : token.word === "never" ? ["never", signal()] : near(token.word);
         take(")");
         return tree;
       }
-      if (!names.includes(token.word)) { at--; return fail(`there is no signal ${token.word}${Object.hasOwn(KINDS, token.word) ? `; a kind of tile is tile(${token.word})` : `; there are ${names.join(", ")}`}`); }
-      if (token.word === "PATH") { at--; return fail("PATH is the answer, which no rule reads; give it to another signal, and let PATH be a copy of that"); }
-      return ["see", token.word];
+      at--;
+      return ["see", signal()];
+    }
+    function signal() {
+      const token = next();
+      if (!token || !token.isName) return fail("never(…) takes the name of a signal");
+      if (!names.includes(token.word)) fail(`there is no signal ${token.word}${Object.hasOwn(KINDS, token.word) ? `; a kind of tile is tile(${token.word})` : `; there are ${names.join(", ")}`}`);
+      if (token.word === "PATH") return fail("PATH is the answer, which no rule reads; give it to another signal, and let PATH be a copy of that");
+      at++;
+      return token.word;
     }
 
     const tree = either();
@@ -145,10 +155,50 @@ globalThis.MazePlay.part(() => {
     if (kind === "see") return add(["see", names.indexOf(a), TAPS[tap]]);
     if (kind === "tile") return add(["tile", KINDS[a], TAPS[tap]]);
     if (kind === "tap") return inner(b, a);
+    if (kind === "never") return inner(["~", ["see", a]]);
     if (kind === "around") return inner(atLeast(b, ["U", "L", "D", "R"].map((towards) => ["tap", towards, a])));
     if (kind === "~") return add(["~", inner(a)]);
     if (kind === "^") return inner(exclusive(a, b));
     return add([kind, inner(a), inner(b)]);
+  }
+
+  /** Return what a rule reads, [signal, whether it asks that it never comes on]. */
+  const readsOf = ([kind, ...parts]) => (kind === "see" || kind === "never" ? [[parts[0], kind === "never"]]
+    : parts.filter(Array.isArray).flatMap(readsOf));
+
+  /** Return the layer of each signal, from 0: no earlier than what its rule reads, and later than what it asks never to come on. */
+  function layersOf(rules, trees, names) {
+    const reads = new Map(names.map((name, i) => [name, readsOf(trees[i])]));
+    for (const [i, name] of names.entries()) {
+      for (const [other, isNever] of reads.get(name)) {
+        const ways = new Map([[other, [name, other]]]); // what is read from there on; a map is visited in the order of its growth
+        for (const [one, way] of isNever ? ways : []) for (const [to] of reads.get(one)) if (!ways.has(to)) ways.set(to, [...way, to]);
+        if (!isNever || !ways.has(name)) continue;
+        const circle = ways.get(name), said = circle.slice(1).map((to, k) => `${circle[k]} reads ${to}`);
+        throw new RuleError(rules[i].line, `the rule of ${name} asks never(${other}), which depends on it: ${said.join(", ")}`);
+      }
+    }
+    let layers = names.map(() => 0);
+    names.forEach(() => { layers = names.map((name) => Math.max(0, ...reads.get(name).map(([other, isNever]) => layers[names.indexOf(other)] + Number(isNever)))); });
+    return layers;
+  }
+
+  /** Return the signals and rules of an automaton whose layers wait for each other, and the number of pooled signals, which are last. */
+  function inLayers(rules, trees, names, isSpecification) {
+    const layers = layersOf(rules, trees, names), nLayers = 1 + Math.max(...layers), see = (name) => ["see", name];
+    const all = (join, parts) => parts.reduce((a, b) => [join, a, b]), local = [], pooled = [];
+    const begins = (layer) => (layer ? ["&", see(`BEGUN3_${layer}`), ["~", see(`CHANGED_${layer}`)]] : all("|", Object.keys(KINDS).map((kind) => ["tile", kind])));
+    for (let i = 1; i < nLayers; i++) {
+      const own = names.filter((name, k) => layers[k] === i - 1 && name !== "PATH");
+      local.push(...own.map((name) => [`LAST_${name}`, see(name)]), [`NEW_${i}`, all("|", own.map((name) => ["^", see(name), see(`LAST_${name}`)]))]);
+      pooled.push([`BEGUN1_${i}`, begins(i - 1)], [`BEGUN2_${i}`, see(`BEGUN1_${i}`)], [`BEGUN3_${i}`, see(`BEGUN2_${i}`)], [`CHANGED_${i}`, see(`NEW_${i}`)]);
+    }
+    const said = names.map((name, i) => [name, layers[i] ? ["&", begins(layers[i]), trees[i]] : trees[i]])
+      .map(([name, tree]) => [name, isSpecification ? ["|", tree, see(name)] : tree]);
+    const found = [...said, ...local, ...pooled], taken = names.find((name) => [...local, ...pooled].some(([other]) => other === name));
+    if (taken) throw new RuleError(rules[names.indexOf(taken)].line, `${taken} is the name of a signal that never(…) needs; rename yours`);
+    if (found.length > MOST_SIGNALS) throw new RuleError(rules.at(-1).line, `with the signals that never(…) needs there are ${found.length}; an automaton of this page has at most ${MOST_SIGNALS}`);
+    return { names: found.map(([name]) => name), trees: found.map(([, tree]) => tree), nPooled: pooled.length };
   }
 
   /** Return the automaton of a text, as a policy of the page; a text with a mistake throws a RuleError that has its line. PATH, the answer,
@@ -156,17 +206,21 @@ globalThis.MazePlay.part(() => {
   function read(text, isSpecification = false) {
     const rules = rulesOf(text);
     rules.unshift(...rules.splice(rules.findIndex(({ name }) => name === "PATH"), 1));
-    const names = rules.map(({ name }) => name), trees = rules.map((rule) => parseRule(rule, names));
-    const nodes = [], known = new Map(), roots = trees.map((tree, i) => nodesOf(isSpecification ? ["|", tree, ["see", names[i]]] : tree, names, nodes, known));
+    const said = rules.map(({ name }) => name), rulesSaid = rules.map((rule) => parseRule(rule, said));
+    const isIn = rulesSaid.findIndex((tree) => isSpecification && asksNot(tree));
+    if (isIn >= 0 && rulesSaid.some(asksNever)) throw new RuleError(rules[isIn].line, "a specification asks what is not on yet (~), or what never comes on (never(…)), not both");
+    const { names, trees, nPooled } = inLayers(rules, rulesSaid, said, isSpecification);
+    const nodes = [], known = new Map(), roots = trees.map((tree) => nodesOf(tree, names, nodes, known));
     const kinds = ["empty", "wall", "source", "target"].map((name, i) => ({ name, letter: ".#ST"[i], colour: "#000000" }));
     const channels = names.map((name) => name.toLowerCase());
     return {
       format: "maze_nca_gym automaton 2", name: "own", task: "shortest-path", found: "", answers: [channels[0]], kinds, rule: "booleans",
       inputs: kinds.map(({ name }) => name), channels, taps: Object.values(TAPS), highlight: channels[Math.min(1, channels.length - 1)], nodes, roots, trees, names,
+      ...(nPooled ? { max_pool: nPooled } : {}), said: { names: said, trees: rulesSaid },
     };
   }
 
-  const ofSignal = (name) => `Signal.${name}`, ofRelation = (name) => JSON.stringify(name.toLowerCase());
+  const ofSignal = (name) => `Signal.${name}`, ofRelation = (name) => JSON.stringify(name);
 
   /** Return a rule in Python; `named` writes the name of a signal, and `loose` is how strongly what is around it binds. */
   function inPython(tree, named = ofSignal, tap = "", loose = 0) {
@@ -174,6 +228,7 @@ globalThis.MazePlay.part(() => {
     const [kind, a, b] = tree, place = tap && `, "${tap}"`;
     if (kind === "see") return `see(${named(a)}${place})`;
     if (kind === "tile") return `see.tile(Tile.${a}${place})`;
+    if (kind === "never") return `~see(${named(a)}${place})`;
     if (kind === "tap") return inPython(b, named, a, loose);
     if (kind === "around" && b === 1 && a[0] === "see") return `around(see, ${named(a[1])})`;
     if (kind === "around") return `at_least(${b}, [${["U", "L", "D", "R"].map((towards) => inPython(a, named, towards)).join(", ")}])`;
@@ -186,12 +241,21 @@ globalThis.MazePlay.part(() => {
   const asksNot = ([kind, ...parts], isNegated = false) => (kind === "see" ? isNegated
     : parts.some((part) => Array.isArray(part) && ((kind === "^" && asksNot(part, true)) || asksNot(part, isNegated !== (kind === "~")))));
 
-  /** Return a program that makes the automaton of a task, proves what can be proven of it, and compiles it; a `specification` is that of the task. */
-  function toPython({ names, trees }, task, specification) {
-    const rules = trees.map((tree, i) => `    Signal.${names[i]}: lambda see: ${inPython(tree)},`), name = specification ? `my-${task}` : "shortest-path";
-    const solve = specification && (specification.trees.some((tree) => asksNot(tree)) ? "inflationary" : "fixpoint");
-    const before = !specification ? "" : [`specification = ${solve}(`, ...specification.trees.map((tree, i) => `    ${specification.names[i].toLowerCase()}=lambda see: ${inPython(tree, ofRelation)},`), ")",
+  /** Return whether a rule asks what never comes on. */
+  const asksNever = (tree) => readsOf(tree).some(([, isNever]) => isNever);
+
+  /** Return the specification of a task in Python; where PATH copies a relation, that relation is the answer. */
+  function specified({ names, trees }, name) {
+    const path = trees[names.indexOf("PATH")], isCopy = path[0] === "see", kept = names.map((_, i) => i).filter((i) => !isCopy || names[i] !== "PATH");
+    const solve = trees.some((tree) => asksNot(tree)) ? "inflationary" : "fixpoint", answer = isCopy ? path[1] : "PATH";
+    return [`specification = ${solve}(`, `    ${ofRelation(answer)},`, ...kept.map((i) => `    ${names[i]}=lambda see: ${inPython(trees[i], ofRelation)},`), ")",
       `register_task(Task(name="${name}", solve=specification))`].join("\n");
+  }
+
+  /** Return a program that makes the automaton of a task, proves what can be proven of it, and compiles it; a `specification` is that of the task. */
+  function toPython({ names, trees, max_pool: nPooled }, task, specification) {
+    const rules = trees.map((tree, i) => `    Signal.${names[i]}: lambda see: ${inPython(tree)},`), name = specification ? `my-${task}` : "shortest-path";
+    const before = specification ? specified(specification.said, name) : "", alike = nPooled ? ", pooled=pooled, everywhere=pooled" : "";
     const used = ["around", "at_least", "fixpoint", "inflationary"].filter((word) => new RegExp(`\\b${word}\\(`).test(rules.join() + before));
     return [
       "from enum import IntEnum", "", "from maze_nca_gym.agents import Automaton, compile_automaton",
@@ -199,7 +263,8 @@ globalThis.MazePlay.part(() => {
       `from maze_nca_gym.mazes import ${before ? "Task, Tile, register_task" : "Tile"}`, "", ...(before ? [before, ""] : []),
       `Signal = IntEnum("Signal", ${JSON.stringify(names).replaceAll(",", ", ")}, start=0)`, "rules = {", ...rules, "}",
       "bound = StepBound(constant=4, per_tile=len(Signal))  # iterations after which the answer has to be there",
-      `automaton = Automaton("my-rules", "${name}", Signal, rules, bound=bound)`, "print(prove(automaton).words)", "network, certificate = compile_automaton(automaton)", "",
+      ...(nPooled ? [`pooled = tuple(Signal)[-${nPooled}:]  # each is on at all tiles if its rule switches it on at any`] : []),
+      `automaton = Automaton("my-rules", "${name}", Signal, rules, bound=bound${alike})`, "print(prove(automaton).words)", "network, certificate = compile_automaton(automaton)", "",
     ].join("\n");
   }
 

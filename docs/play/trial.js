@@ -16,6 +16,7 @@ globalThis.MazePlay.part(() => {
       words: "where an even number of moves from the source may end",
       rules: "PATH = EVEN\nEVEN = tile(SOURCE) | around(ODD) & ~tile(WALL)\nODD = around(EVEN) & ~tile(WALL)\n",
     },
+    cut: { words: "what the source does not reach", rules: "PATH = DRY\nDRY = never(WET) & ~tile(WALL)\nWET = tile(SOURCE) | around(WET) & ~tile(WALL)\n" },
     own: { words: "what other rules say", rules: "# What is in line with the target, with no wall between.\nPATH = tile(TARGET) | UP | LEFT | DOWN | RIGHT\n" +
       [["UP", "down"], ["LEFT", "right"], ["DOWN", "up"], ["RIGHT", "left"]].map(([name, from]) => `${name} = ${from}(tile(TARGET) | ${name}) & ~tile(WALL)\n`).join("") },
   };
