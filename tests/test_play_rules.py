@@ -152,7 +152,10 @@ def test_rules_that_say_never_wait_until_all_is_at_rest(tmp_path):
     waits, at_once = said["found"]
     assert waits == {"n": 10552}
     assert at_once["words"] == "it comes to rest with another answer"
-    assert said["mixed"] == "line 2: a specification asks what is not on yet (~), or what never comes on (never(…)), not both"
+    assert (
+        said["mixed"]
+        == "line 2: a specification asks what is not on yet (~), or what never comes on (never(…)), not both"
+    )
 
 
 class View:
