@@ -108,7 +108,7 @@ class Doubt:
     def correct_on(self) -> str:
         """The small mazes on all of which the policy was correct, in words."""
         if not self.n_complete:
-            return "of no size is the policy correct on every maze"
+            return "no number of tiles with every maze tried and correct"
         border = ", within a border of walls" if self.has_border else ""
         mazes = counted(self.n_complete, "solvable maze")
         return f"correct on all {mazes} of up to {counted(self.complete, 'tile')}{border}"

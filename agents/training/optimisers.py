@@ -111,7 +111,7 @@ def _eigenvectors(moments: Tensor) -> Tensor:
     """
     try:
         found = torch.linalg.eigh(moments)[1]
-    except torch.linalg.LinAlgError:
+    except torch.linalg.LinAlgError:  # type: ignore[attr-defined] # public, and not in its `__all__`
         found = moments.new_full((), torch.nan)
     if not found.isfinite().all():
         found = torch.linalg.eigh(moments.double())[1].to(moments.dtype)

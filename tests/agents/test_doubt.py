@@ -271,6 +271,12 @@ class TestShrinking:
                 again = load_levels(tmp_path / "out" / LEVEL, task=name).tiles
                 assert np.array_equal(again[0], found.failure.tiles)
 
+    def test_nothing_is_said_of_small_mazes_that_were_not_tried(self) -> None:
+        found = doubt("shortest-path-bfs", **QUICK | {"tiles": 1, "seconds": 0.01})
+        assert (found.failure, found.n_complete) == (None, 0)
+        assert found.n_mazes > 0
+        assert found.correct_on == "no number of tiles with every maze tried and correct"
+
     def test_tiny_mazes_can_be_left_out(self) -> None:
         found = doubt("nca-diameter", **QUICK | {"least": 3})
         assert found.failure is not None
