@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from ..policies.guarantees import StepBound
     from .automaton import Automaton
     from .growing import grown
+    from .kernel.clauses import NotProven
+    from .kernel.coq import NotCovered
     from .networks.certificate import certify
     from .networks.reading import automaton_of
     from .proving.proof import mistakes, prove, second_opinion
@@ -69,6 +71,8 @@ __all__ = [
     "Count",
     "Domain",
     "Ghosts",
+    "NotCovered",
+    "NotProven",
     "StepBound",
     "Theorem",
     "anywhere",

@@ -19,12 +19,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tables import refused
+from tables import for_each, refused
 
 from maze_nca_gym.agents import check_proofs, check_refutations, compile_automaton
 from maze_nca_gym.agents.automata import (
     AUTOMATA,
     Automaton,
+    NotCovered,
+    NotProven,
     Theorem,
     anywhere,
     around,
@@ -34,13 +36,16 @@ from maze_nca_gym.agents.automata import (
     grown,
     prove,
 )
-from maze_nca_gym.agents.automata.kernel import clauses as learnt
+from maze_nca_gym.agents.automata.kernel import clauses
 from maze_nca_gym.agents.automata.kernel import theorems as kernel
 from maze_nca_gym.agents.automata.kernel.coq import printed_automaton, printed_network, printed_rule
+from maze_nca_gym.agents.automata.kernel.definitions import Definitions
+from maze_nca_gym.agents.automata.kernel.facts import Atom, Below, Both, Either, No, printed_fact, printed_proof
 from maze_nca_gym.agents.automata.kernel.lemmas import Guide, printed_theorem
 from maze_nca_gym.agents.automata.kernel.refutations import SIGNATURES
 from maze_nca_gym.agents.automata.kernel.theorems import compile_files, write_equivalent, write_proof
 from maze_nca_gym.agents.automata.networks.exact import compile_weights
+from maze_nca_gym.agents.automata.proving.contexts import Z3
 from maze_nca_gym.agents.automata.proving.proof import Proof, _as_theorem
 from maze_nca_gym.agents.runs import progress
 from maze_nca_gym.cli import main
@@ -406,7 +411,7 @@ def test_the_fire_of_the_example_is_printed_or_the_lemma_is_named_that_is_too_ha
     text = printed_theorem(proof)
     assert printed_automaton(proof.automaton) in text
     check_relation(text, 5, passable=(0, 2, 3))
-    monkeypatch.setattr(learnt, "MOST_CONFLICTS", 2)
+    monkeypatch.setattr(clauses, "MOST_CONFLICTS", 2)
     refused(r"fire: nothing leads Coq to the lemma '.*': the search had no end after 2 contr", printed_theorem, proof)
 
 
@@ -450,8 +455,8 @@ LATE = Automaton(
 
 def test_a_move_of_weight_2_leaves_a_tile_that_has_waited_for_a_round():
     theorem = Theorem(LATE.theorem.axioms, LATE.theorem.ghosts, relations=LATE.theorem.relations, signals=dict)
-    guide = Guide(Proof(LATE, theorem, ()))
-    reached, waited = map(guide.rule, guide.rules)
+    defined = Definitions(Z3(), LATE, theorem)
+    reached, waited = (printed_fact(defined.rule_of(name)) for name in defined.rules)
     assert waited == "(Truth 0 (0, 0))"
     rng = np.random.default_rng(0)
     for _ in range(50):
@@ -464,14 +469,57 @@ def test_a_move_of_weight_2_leaves_a_tile_that_has_waited_for_a_round():
         assert evaluated(reached, on.__contains__) == (here == 3 or (here != 1 and comes))
 
 
+HERE, KIND, T = Atom("relation", 2, at=(-1, 0)), Atom("tile"), Atom("t")
+FACTS = [
+    (True, "(Always true)"),
+    (HERE, "(Truth 2 ((-1), 0))"),
+    (Atom("held", 3), "(Truth (-301) (0, 0))"),
+    (Atom("game", 1, ago=2, at=(0, 1)), "(Truth (-103) (0, 1))"),
+    (Below(0, ((-1, KIND),)), "(on_map (0, 0))"),
+    (Below(1, ((-1, KIND),)), "(Below (Lin 1 [((-1), (0, (0, 0)))]))"),
+    (Below(-2, ((1, Atom("of_map", 1)), (3, T))), "(Below (Lin (-2) [(1, ((-5), (0, 0))); (3, ((-1), (0, 0)))]))"),
+    (Both(Below(-2, ((1, KIND),)), Below(2, ((-1, KIND),))), "(number_is 2 (0, (0, 0)))"),
+    (
+        Both(Below(-2, ((1, KIND),)), Below(1, ((-1, KIND),))),
+        "(Both (Below (Lin (-2) [(1, (0, (0, 0)))])) (Below (Lin 1 [((-1), (0, (0, 0)))])))",
+    ),
+    (Either(No(HERE), False), "(Either (No (Truth 2 ((-1), 0))) (Always false))"),
+]
+
+
+@for_each(("fact", "text"), FACTS)
+def test_a_fact_is_printed_as_the_theory_has_it(fact, text):
+    assert printed_fact(fact) == text
+
+
+def test_facts_of_the_same_parts_differ_by_their_kind():
+    assert Both(HERE, True) != Either(HERE, True)
+    assert Below(0, ((-1, KIND),)).over == Below(1, ((1, KIND),))
+
+
+def test_a_lemma_keeps_the_hypotheses_that_it_needs_and_says_what_does_not_follow():
+    theorem = Theorem(LATE.theorem.axioms, LATE.theorem.ghosts, relations=LATE.theorem.relations, signals=dict)
+    guide = Guide(Proof(LATE, theorem, ()))
+    defined, z3 = guide.defined, guide.z3
+    given = [*defined.given(["C", "U"], {}), *defined.kinds()]
+    lemma = guide.lemma("a stage is no less than -1", defined.stage("reached", "U") >= -1, given)
+    assert [(each.kind, each.numbers, each.at) for each in lemma.used] == [("Range", (0,), "U")]
+    assert lemma.fact == Below(-1, ((-1, Atom("stage", 0, at=(-1, 0))),))
+    assert printed_proof(lemma).startswith("Proof [(Range 0, ((-1), 0))] (Refutation [")
+    with pytest.raises(NotProven, match="late: the lemma 'a stage is at least 0' does not follow"):
+        guide.lemma("a stage is at least 0", defined.stage("reached") >= 0, given)
+    with pytest.raises(NotCovered, match="Coq knows no definition of the ghost wind of late"):
+        guide.lemma("it is windy", z3.Or(defined.picture.true("wind"), True), given)
+
+
 def is_dry(picture, at):
     return picture.inside(at) & ~picture.true("reached", at)
 
 
 def test_the_path_goes_to_the_first_nearer_neighbour_and_rules_may_not_read_their_own_stages():
     theorem = replace(_as_theorem(canonical_path("DRUL")), signals=dict)
-    guide = Guide(Proof(AUTOMATA["shortest-path"], theorem, ()))
-    assert {*guide.layers.values()} == {0, 1, 2}
+    defined = Definitions(Z3(), AUTOMATA["shortest-path"], theorem)
+    assert {*defined.layers.values()} == {0, 1, 2}
     rng, taps = np.random.default_rng(0), ("(0, 0)", *BESIDE.values())
     for _ in range(50):
         far = dict(zip(taps, rng.integers(-1, 3, size=5).tolist(), strict=True))
@@ -482,14 +530,14 @@ def test_the_path_goes_to_the_first_nearer_neighbour_and_rules_may_not_read_thei
 
         nearer = [to for to in "DRUL" if 0 <= far[BESIDE[to]] < far["(0, 0)"]]
         for to in "DRUL":
-            assert evaluated(guide.rule(f"goes_{to}"), true) == (nearer[:1] == [to])
+            assert evaluated(printed_fact(defined.rule_of(f"goes_{to}")), true) == (nearer[:1] == [to])
     for own in (lambda picture, at: picture.number("when", at) < 3, lambda picture, at: ~picture.true("on", at)):
         relations = {"on": Relation(own, "when")}
         refused(
-            "reads stages that it decides, or negates", Guide, Proof(LATE, replace(theorem, relations=relations), ())
+            "reads stages that it decides, or negates", Definitions, Z3(), LATE, replace(theorem, relations=relations)
         )
     dry = {**theorem.relations, "dry": Relation(is_dry, "since")}
-    assert Guide(Proof(LATE, replace(theorem, relations=dry), ())).layers["dry"] == 1
+    assert Definitions(Z3(), LATE, replace(theorem, relations=dry)).layers["dry"] == 1
 
 
 def check_theorem(folder, text, old, new):

@@ -10,11 +10,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, NamedTuple, TypeAlias
-
-from maze_nca_gym.mazes.neighbours import Offset
+from typing import Any
 
 from ..proving.contexts import Z3
+from .facts import Atom, Below, Claim, Either, Fact, No, Refutation, parts_of
 
 MOST_CONFLICTS = 20_000
 """Largest number of contradictions before the search gives up."""
@@ -22,41 +21,6 @@ LARGEST_FACTOR = 64
 """Largest factor of a sum in a linear fact."""
 TRUE = 1
 """The literal that is always true."""
-Variable: TypeAlias = tuple[int, Offset]
-"""The name of a boolean or number, and its place."""
-Claim: TypeAlias = tuple[tuple[int, int], ...]
-"""Factors of linear facts, each with its literal; the weighted sum of these facts is absurd."""
-
-
-class Linear(NamedTuple):
-    """A sum that is at most 0."""
-
-    constant: int
-    terms: tuple[tuple[int, Variable], ...]
-
-    @property
-    def over(self) -> Linear:
-        """The negation: the sum is at least 1."""
-        return Linear(1 - self.constant, tuple((-c, v) for c, v in self.terms))
-
-
-class Refutation(NamedTuple):
-    """A refutation of facts, in the form of `proofs/Facts.v`. A literal is a number n or, if negated, -n.
-
-    Attributes:
-        atoms: the atoms that the literals from 2 on stand for.
-        nodes: pairs of literals, whose conjunctions the next literals stand for.
-        roots: the literals of the facts.
-        claims: sums of linear facts that are absurd.
-        cuts: clauses, of which the last is empty, each with the numbers of the clauses from which it follows. Clauses
-            are numbered from 1: TRUE, three clauses for each node, then facts, claims and cuts.
-    """
-
-    atoms: list[Any]
-    nodes: list[tuple[int, int]]
-    roots: list[int]
-    claims: list[Claim]
-    cuts: list[tuple[list[int], list[int]]]
 
 
 class NotProven(ValueError):
@@ -74,8 +38,8 @@ class _Clause:
 
 
 class _Search:
-    def __init__(self, z3: Z3, facts: Sequence[Any]) -> None:
-        self._z3, self._atoms, self._nodes = z3, dict[Any, int](), dict[tuple[int, int], int]()
+    def __init__(self, z3: Z3, facts: Sequence[Fact]) -> None:
+        self._z3, self._atoms, self._nodes = z3, dict[Atom | Below, int](), dict[tuple[int, int], int]()
         for fact in facts:
             self._collect(fact)
         self._first = len(self._atoms) + 2
@@ -86,12 +50,12 @@ class _Search:
             found += [[-n, a], [-n, b], [n, -a, -b]]
         found += [[root] for root in self._roots]
         clauses = [_Clause(literals, number) for number, literals in enumerate(found, 1)]
-        self._lines = [(n, line) for line, n in self._atoms.items() if isinstance(line, Linear)]
-        self._arithmetic, numbers = z3.Solver(), dict[Variable, Any]()
+        self._lines = [(n, line) for line, n in self._atoms.items() if isinstance(line, Below)]
+        self._arithmetic, numbers = z3.Solver(), dict[Atom, Any]()
         self._arithmetic.set("core.minimize", True)
-        of_sum = defaultdict[Any, list[tuple[int, int]]](list)
+        of_sum = defaultdict[tuple[tuple[int, Atom], ...], list[tuple[int, int]]](list)
         for n, line in self._lines:
-            terms = [c * numbers.setdefault(v, z3.Int(f"number {v}")) for c, v in line.terms]
+            terms = [c * numbers.setdefault(v, z3.Int(f"number {v.code}")) for c, v in line.terms]
             self._arithmetic.add(z3.Bool(f"{n}") == (line.constant + z3.Sum(terms) <= 0))
             of_sum[line.terms].append((-line.constant, n))
         for same in of_sum.values():  # of two bounds of one sum the lower implies the other
@@ -103,31 +67,29 @@ class _Search:
 
     # facts as nodes
 
-    def _collect(self, f: Any) -> None:
-        if isinstance(f, Linear):
-            if f.terms:
-                self._atoms.setdefault(f if f.terms[0][0] > 0 else f.over, len(self._atoms) + 2)
-        elif not isinstance(f, bool) and isinstance(f[0], int):
-            self._atoms.setdefault(f, len(self._atoms) + 2)
-        elif not isinstance(f, bool):
-            for part in f[1:]:
-                self._collect(part)
+    def _collect(self, fact: Fact) -> None:
+        """Number the atoms of a fact."""
+        if isinstance(fact, Below) and fact.terms:
+            self._atoms.setdefault(fact if fact.terms[0][0] > 0 else fact.over, len(self._atoms) + 2)
+        elif isinstance(fact, Atom):
+            self._atoms.setdefault(fact, len(self._atoms) + 2)
+        for part in parts_of(fact):
+            self._collect(part)
 
-    def _literal(self, f: Any) -> int:
+    def _literal(self, fact: Fact) -> int:
         """Return the literal of a fact, after adding a node for each of its parts."""
-        if isinstance(f, bool):
-            return TRUE if f else -TRUE
-        if isinstance(f, Linear) and not f.terms:
-            return TRUE if f.constant <= 0 else -TRUE
-        if isinstance(f, Linear):
-            return self._atoms[f] if f.terms[0][0] > 0 else -self._atoms[f.over]
-        if isinstance(f[0], int):
-            return self._atoms[f]
-        sign = -1 if f[0] == "Either" else 1
-        parts = [self._literal(part) for part in f[1:]]
-        if f[0] == "No":
-            return -parts[0]
-        a, b = (sign * part for part in parts)
+        if isinstance(fact, bool):
+            return TRUE if fact else -TRUE
+        if isinstance(fact, Below):
+            if not fact.terms:
+                return TRUE if fact.constant <= 0 else -TRUE
+            return self._atoms[fact] if fact.terms[0][0] > 0 else -self._atoms[fact.over]
+        if isinstance(fact, Atom):
+            return self._atoms[fact]
+        if isinstance(fact, No):
+            return -self._literal(fact.fact)
+        sign = -1 if isinstance(fact, Either) else 1
+        a, b = sign * self._literal(fact.one), sign * self._literal(fact.other)
         return sign * self._nodes.setdefault((a, b), self._first + len(self._nodes))
 
     # the search
@@ -232,7 +194,7 @@ class _Search:
         of = {n: lines[n] if n > 0 else lines[-n].over for n in core}
         sums.add([z3.And(factor >= 0, factor <= LARGEST_FACTOR) for factor in factors.values()])
         sums.add(z3.Sum([factors[n] * line.constant for n, line in of.items()]) > 0)
-        for var in {v for line in of.values() for _, v in line.terms}:
+        for var in dict.fromkeys(v for line in of.values() for _, v in line.terms):
             sums.add(z3.Sum([factors[n] * c for n, line in of.items() for c, v in line.terms if v == var]) == 0)
         if sums.check() != z3.sat:
             raise NotProven("it needs more than sums of linear facts")
@@ -283,9 +245,8 @@ class _Search:
         )
 
 
-def refutation(z3: Z3, facts: Sequence[Any]) -> Refutation:
-    """Return a refutation of facts that cannot all be true. Each fact is True, False, a `Linear`, a `Variable`, or
-    ("No", fact), ("Both", fact, fact) or ("Either", fact, fact).
+def refutation(z3: Z3, facts: Sequence[Fact]) -> Refutation:
+    """Return a refutation of facts that cannot all be true.
 
     Raises:
         NotProven: no contradiction was found; the facts may all be true.

@@ -92,6 +92,8 @@ class _SymbolicPicture:
     def __init__(self, z3: Z3, is_grid: bool, prefix: str = "") -> None:
         self._z3, self._is_grid, self._prefix = z3, is_grid, prefix
         self.made = dict[tuple[str, Place | None], Any]()
+        # the ghost and place of each symbol, by the id of its declaration
+        self.symbols = dict[int, tuple[str, Place | None]]()
 
     def _symbol(self, sort: str, name: str, at: Place | None = None) -> Any:
         if at is not None and self._is_grid:
@@ -99,6 +101,7 @@ class _SymbolicPicture:
             at = "U" * -down + "D" * down + "L" * -right + "R" * right or CENTRE
         if (name, at) not in self.made:
             self.made[name, at] = getattr(self._z3, sort)(self._prefix + self.placed(name, at))
+            self.symbols[self.made[name, at].decl().get_id()] = name, at
         return self.made[name, at]
 
     def placed(self, name: str, at: Place | None) -> str:
@@ -127,7 +130,9 @@ class _SymbolicPicture:
         if when is None:
             return self._symbol(sort, ghost, at)
         z3, sorts = self._z3, {"Bool": self._z3.BoolSort, "Int": self._z3.IntSort}
-        return z3.Function(self._prefix + self.placed(ghost, at), z3.IntSort(), sorts[sort]())(when)
+        changing = z3.Function(self._prefix + self.placed(ghost, at), z3.IntSort(), sorts[sort]())
+        self.symbols[changing.get_id()] = ghost, at
+        return changing(when)
 
 
 def reading(picture: Picture, state: State, at: Place = CENTRE) -> Read:

@@ -1,0 +1,328 @@
+"""The definitions of a theorem's ghosts as Coq has them, and what follows from them at a tile.
+
+Relations come on for good, round by round and layer by layer, by their rules. Ghosts of games change with each
+iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from enum import IntEnum
+from functools import reduce
+from itertools import product
+from operator import or_
+from typing import cast
+
+from maze_nca_gym.mazes.facts import (
+    CENTRE,
+    Derived,
+    Game,
+    Later,
+    Number,
+    Picture,
+    Place,
+    Relation,
+    StageAt,
+    Truth,
+    moved,
+)
+from maze_nca_gym.mazes.facts import Fact as Rule
+from maze_nca_gym.mazes.neighbours import offsets
+from maze_nca_gym.mazes.relations import N_TILES, SPREAD
+from maze_nca_gym.mazes.terms import Term, TileKind
+
+from ..automaton import NEIGHBOURHOODS, Automaton
+from ..proving.contexts import Z3
+from ..proving.prover import _SymbolicPicture, reading
+from ..theorem import Theorem
+from .coq import NotCovered
+from .facts import Atom, Below, Either, Fact, Hypothesis, No, offset_of, parts_of
+from .translation import Translation
+
+TAP_AT = {offsets(tap)[0]: tap for tap in NEIGHBOURHOODS[9]}
+
+
+class _Rule:
+    """A picture whose values are terms, so that a rule of a game becomes a term."""
+
+    def __init__(self, names: type[IntEnum], n_kinds: int) -> None:
+        self._names, self._n_kinds = names, n_kinds
+
+    def tile(self, kind: int, at: Place = CENTRE) -> Term:
+        return Term(TileKind(kind), TAP_AT[offset_of(at)])
+
+    def inside(self, at: Place = CENTRE) -> Term:
+        return reduce(or_, (self.tile(kind, at) for kind in range(self._n_kinds)))
+
+    def true(self, ghost: str, at: Place = CENTRE, when: None = None) -> Term:
+        return Term(self._names[ghost], TAP_AT[offset_of(at)])
+
+
+class _Defined(_SymbolicPicture):
+    """A picture of symbols in which a derived boolean (`facts`) is replaced by its definition. If `bound` is set, a
+    relation (`stages`) is on only where it comes on before that round."""
+
+    facts: Mapping[str, Rule] = {}
+    stages: Mapping[str, str] = {}
+    bare = False
+    bound: Number | None = None
+
+    def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Truth:
+        if ghost in self.facts:
+            return self.facts[ghost](self, at)
+        on = super().true(ghost, at, when)
+        if ghost in self.stages and self.bound is not None:
+            return on.arg(0) & (self.number(self.stages[ghost], at) < self.bound)
+        return on.arg(0) if self.bare else on  # relations are off beyond the edge
+
+    def seen(self, **attributes: object) -> _Defined:
+        """Return a picture of the same symbols with other attributes."""
+        picture = copy(self)
+        vars(picture).update(attributes)
+        return picture
+
+
+class Definitions:
+    """The relations and games of a theorem.
+
+    Attributes:
+        picture: the symbols of the tiles, and `t` that of the number of iterations.
+        rules: the rule of each relation, by name.
+        facts: the relations that are no more than facts about those of layers before theirs.
+        stages: the ghost of the stage of each relation.
+        layers: the layer of each relation.
+        pooled: the relations that are the same at all tiles.
+        waits: relations that only follow another one, a round later.
+        of_map: numbers of the whole map: the stage of a relation, which is the same everywhere or is that of the only
+            tile of a kind.
+        once: kinds of tile of which a map has at most one tile.
+        played: the ghosts of games, and `games` their rules, at first and next.
+        places: the tiles that a rule of the automaton reads, the one in the middle first.
+
+    Raises:
+        NotCovered: the theory does not cover them.
+    """
+
+    def __init__(self, z3: Z3, automaton: Automaton, theorem: Theorem) -> None:
+        if not theorem.relations or theorem.signals is None:
+            raise NotCovered(
+                "Coq proves automata in terms of relations that are a fixpoint, such as distances, or of games; "
+                f"{automaton.name} needs more"
+            )
+        self._z3, self._automaton = z3, automaton
+        self.picture = _Defined(z3, is_grid=True)
+        self.t = self.picture.of_map("t")
+        found = theorem.relations
+        games = {name: each for name, each in found.items() if isinstance(each, Game)}
+        self.played = IntEnum("Played", [*games], start=0)  # type: ignore[misc]
+        reads = cast(Picture, _Rule(self.played, len(automaton.kinds)))
+        self.games = [(game.first(reads, CENTRE), game.then(reads, CENTRE)) for game in games.values()]
+        derived = {name: each.fact for name, each in found.items() if isinstance(each, Derived)}
+        # a fact that reads numbers of the map is no relation, but stands for what it says
+        bare, of_map = self.picture.seen(bare=True), list[str]()
+        for name, fact in derived.items():
+            seen = bare.seen(made={})
+            fact(seen, CENTRE)
+            of_map += [name] if any(at is None for _, at in seen.made) else []
+        self.picture.facts, self.facts = {name: derived[name] for name in of_map}, {*derived} - {*of_map}
+        rules = {
+            name: each.fact if isinstance(each, Derived) else each.rule
+            for name, each in found.items()
+            if isinstance(each, (Relation, Later, Derived)) and name not in of_map
+        }
+        self.rules = rules
+        relations = {name: each for name, each in found.items() if isinstance(each, Relation)}
+        self.stages = {name: relations[name].stage if name in relations else f"{name} stage" for name in self.rules}
+        self.pooled = [name for name, each in relations.items() if each.everywhere]
+        # numbers of the map: the stage of a relation that is the same everywhere, or at the only tile of a kind
+        at_tiles = {name: each for name, each in found.items() if isinstance(each, StageAt)}
+        self.of_map: dict[str, tuple[str, int | None]] = {
+            **{self.stages[name]: (name, None) for name in self.pooled},
+            **{name: (at.of, at.kind) for name, at in at_tiles.items()},
+        }
+        # relations that only follow another one, a round later
+        only = {name: rule(bare, CENTRE) for name, rule in rules.items() if name not in (*self.facts, *self.pooled)}
+        self.waits = {name: other for name, other in product(only, only) if only[name].eq(bare.true(other))}
+        self.once = {kind for _, kind in self.of_map.values() if kind is not None}
+        self.places = sorted((moved(CENTRE, tap) for tap in automaton.taps), key=lambda at: at != CENTRE)
+        of_tiles = {
+            "kind": Atom("tile"),
+            **{stage: Atom("stage", i) for i, stage in enumerate(self.stages.values())},
+            **{name: Atom("relation", i) for i, name in enumerate(self.stages)},
+            **{_held(signal): Atom("held", int(signal)) for signal in automaton.signals},
+            **{name.name: Atom("game", int(name)) for name in self.played},
+        }
+        of_map = {"t": Atom("t"), N_TILES: Atom("n_tiles"), SPREAD: Atom("spread")}
+        of_map |= {name: Atom("of_map", i) for i, name in enumerate(self.of_map)}
+        self.number_of = {name: i for i, name in enumerate(self.stages)}
+        translation = Translation(z3, self.picture.symbols, of_tiles, of_map, automaton.name)
+        self.fact, self.below = translation.fact, translation.below
+        self.layers = self._layers()
+
+    def _layers(self) -> dict[str, int]:
+        """Return the layer of each relation, after those of what it reads: at once if it reads that they are on, or in
+        a later one if it reads their stages, or that they are off and does not stay on, or is no more than a fact.
+
+        Raises:
+            NotCovered: a rule reads the stages of its own layer, or that what it decides is off.
+        """
+        layers, names = dict.fromkeys(self.rules, 0), [*self.rules]
+        facts = {name: self.rule_of(name) for name in names}
+        for _ in range(len(names) + 1):
+            before = dict(layers)
+            for name, fact in facts.items():
+                stays = isinstance(fact, Either) and fact.one == Atom("relation", self.number_of[name])
+                for atom, positive in _read(fact):
+                    if atom.kind in ("relation", "stage"):
+                        later = name in self.facts or atom.kind == "stage" or not (positive or stays)
+                        layers[name] = max(layers[name], before[names[atom.index]] + later)
+            if layers == before:
+                return layers
+        raise NotCovered(
+            f"{self._automaton.name}: a rule of {', '.join(names)} reads stages that it decides, or negates"
+        )
+
+    def rule_of(self, relation: str) -> Fact:
+        """Return the rule of a relation."""
+        return self.fact(self._z3.And(self.rules[relation](self.picture.seen(bare=True), CENTRE)))
+
+    def layer(self, name: str) -> list[str]:
+        """Return the relations that are in the same layer as a relation."""
+        return [each for each in self.layers if self.layers[each] == self.layers[name]]
+
+    def on(self, relation: str, at: Place) -> Truth:
+        """Return whether a relation is on; beyond the edge it is off."""
+        return self.picture.true(relation, at).arg(0)
+
+    def held(self, signal: IntEnum, at: Place) -> Truth:
+        """Return whether a signal is on, of which nothing is said."""
+        return self.on(_held(signal), at)
+
+    def stage(self, relation: str, at: Place = CENTRE) -> Number:
+        """Return the stage of a relation at a tile."""
+        return self.picture.number(self.stages[relation], at)
+
+    def _most(self, name: str) -> Number:
+        """Return the largest stage that a relation may have."""
+        layer, tiles = self.layer(name), self.picture.of_map(N_TILES)
+        return self.picture.of_map(SPREAD) if layer == [*self.rules][:1] else len(layer) * tiles - 1
+
+    def _bounds(self, name: str) -> Iterator[Number]:
+        """Yield the rounds for which the proof assumes by which tiles a relation is on."""
+        yield from (self._z3.IntVal(0), self.t, self._most(name) + 1)
+        for each in self.layer(name):
+            here = self.stage(each)
+            yield from (here + 1,) if each in self.waits else (here - 1, here, here + 1)
+
+    def at_all_places(self) -> list[Hypothesis]:
+        """Return the consequences of the definitions of all relations at all places."""
+        steps = {name: [*self._bounds(name)] for name in self.rules if name not in self.waits}
+        return list(self.given(self.places, steps))
+
+    def given(self, places: Iterable[Place], steps: Mapping[str, Sequence[Number]]) -> Iterator[Hypothesis]:
+        """Yield the consequences of the relations' definitions at some places, as `given_fact` of
+        `proofs/Characterised.v` states them; for some relations, also the rounds by which they are on."""
+        z3, picture = self._z3, self.picture
+        tiles, spread = picture.of_map(N_TILES), picture.of_map(SPREAD)
+        yield Hypothesis("Sizes", (), CENTRE, z3.And(spread >= 0, spread < tiles))
+
+        for at in places:
+            inside = picture.inside(at)
+            for number, (of_map, (of, kind)) in enumerate(self.of_map.items()):
+                other = False if kind is None else z3.Not(picture.tile(kind, at))
+                alike = z3.Or(other, self.stage(of, at) == picture.of_map(of_map))
+                yield Hypothesis("Alike", (number,), at, z3.Or(z3.Not(inside), alike))
+            for name, number in self.number_of.items():
+                on, stage = self.on(name, at), self.stage(name, at)
+                known = z3.Or(z3.And(on, inside, stage >= 0), z3.And(z3.Not(on), stage == -1))
+                yield Hypothesis("Range", (number,), at, known)
+                yield Hypothesis("Few", (number,), at, z3.Or(z3.Not(on), stage <= self._most(name)))
+                for bound in (z3.IntVal(0), stage) if name in self.facts else steps.get(name, ()):
+                    yield self._step(name, bound, at)
+
+    def _step(self, name: str, bound: Number, at: Place) -> Hypothesis:
+        """Return that a relation is on at a place by a round if its rule was true before it."""
+        z3, (down, right) = self._z3, offset_of(at)
+        line = self.below(bound, z3.IntVal(0))
+        # as seen from the place, not from the tile in the middle
+        terms = tuple(
+            (c, each._replace(at=(each.at[0] - down, each.at[1] - right)) if each.kind in ("tile", "stage") else each)
+            for c, each in line.terms
+        )
+        comes, is_on = self.rule_before(name, bound, at), z3.And(self.on(name, at), self.stage(name, at) <= bound)
+        then = z3.Or(z3.Not(comes), is_on) if name in self.pooled else comes == is_on
+        fact = z3.Or(bound < 0, z3.Or(z3.Not(self.picture.inside(at)), then))
+        return Hypothesis("Step", (self.number_of[name], Below(line.constant, terms)), at, fact)
+
+    def turns(self, places: Iterable[Place]) -> Iterator[Hypothesis]:
+        """Yield the consequences of a game's definition at some places in the last iterations."""
+        for at, name, ago in product(places, self.played, (1, 2, 3)):
+            when, (first, then) = self.t + (2 - ago), self.games[name]
+
+            def before(there: Place, when: Number = when) -> Mapping[IntEnum, Truth]:
+                return {each: self.picture.true(each.name, there, when - 1) for each in self.played}
+
+            see, begins = reading(self.picture, before, at), when <= 0
+            comes = (begins & first.read_by(see)) | (~begins & then.read_by(see))
+            on = self.picture.true(name.name, at, when).arg(0)
+            yield Hypothesis("Turn", (int(name), ago), at, on == (self.picture.inside(at) & comes))
+
+    def waited(self, name: str, before: str, at: Place) -> Truth:
+        """Return, as a z3 boolean, that a relation comes on at a tile one round after another relation."""
+        on, later, z3 = self.on(name, at), self.on(before, at), self._z3
+        return z3.And(on == later, z3.Implies(on, self.stage(name, at) == self.stage(before, at) + 1))
+
+    def rule_before(self, name: str, bound: Number, at: Place = CENTRE) -> Truth:
+        """Return, as a z3 boolean, whether a relation's rule is true if the relations of its layer are on as before a
+        round."""
+        layer = {each: self.stages[each] for each in self.layer(name)}
+        return self.rules[name](self.picture.seen(bare=True, bound=bound, stages=layer), at)
+
+    def earlier(self, along: str, facts: Iterable[Truth]) -> Iterator[Hypothesis]:
+        """Yield that a fact, which is given for each of the places, is true where a relation comes on earlier."""
+        z3 = self._z3
+        for at, fact in zip(self.places, facts, strict=True):
+            if at != CENTRE:
+                here, there = self.stage(along), self.stage(along, at)
+                known = z3.Or(there < 0, z3.Or(here <= there, fact))
+                yield Hypothesis("Earlier", (self.number_of[along],), at, known)
+
+    def kinds(self) -> Iterator[Hypothesis]:
+        """Yield that each tile has one of the task's kinds, or -1 beyond the edge, and that t is at least 0."""
+        yield Hypothesis("Times", (), CENTRE, self.t >= 0)
+        for (name, at), kind in list(self.picture.made.items()):
+            if name == "kind" and at is not None:
+                yield Hypothesis("Kinds", (), at, self._z3.And(kind >= -1, kind < len(self._automaton.kinds)))
+
+    def spreads(self, relation: str, kind: int, at: Place) -> Truth:
+        """Return, as a z3 boolean, that a relation comes on at a place in the round after one of its neighbours, or in
+        the first round if the tile is of a kind."""
+        z3, here = self._z3, self.stage(relation, at)
+        up, left, down, right = (
+            z3.And(z3.Not(there < 0), there + 1 == here)
+            for there in (self.stage(relation, moved(at, towards)) for towards in "ULDR")
+        )
+        begins = z3.And(self.picture.tile(kind, at), here == 0)
+        return z3.Or(here < 0, z3.Or(begins, z3.Or(z3.Or(up, left), z3.Or(down, right))))
+
+    def apart(self, relation: str, at: Place) -> Truth:
+        """Return, as a z3 boolean, that a relation does not come on in one round at a place and below or beside it."""
+        z3, one = self._z3, self.stage(relation, at)
+        others = [self.stage(relation, moved(at, towards)) for towards in "DR"]
+        return z3.And(*(z3.Or(one < 0, z3.Or(other < 0, z3.Not(one == other))) for other in others))
+
+
+def _held(signal: IntEnum) -> str:
+    """Return the name of the ghost that a signal is of which nothing is said."""
+    return f"held {signal.name}"
+
+
+def _read(fact: Fact, positive: bool = True) -> Iterator[tuple[Atom, bool]]:
+    """Yield the atoms that a fact reads, each with whether more of it can only make the fact true."""
+    if isinstance(fact, Below):
+        yield from ((number, positive) for _, number in fact.terms)
+    elif isinstance(fact, Atom):
+        yield fact, positive
+    for part in parts_of(fact):
+        yield from _read(part, positive != isinstance(fact, No))
