@@ -148,6 +148,8 @@ WRONG = {
     "solve -n 3": "there is no option -n",
     "solve --no-device": "there is no option --no-device. Did you mean --device?",
     "play --fps inf": "--fps must be a finite number above 0, got inf",
+    "play --steps 0": "--steps must be at least 1, got 0",
+    "play own.safetensors --steps 9": "this policy has weights for 3 iterations",
     "play --levels nowhere": "neither a file, a known name nor a drawing",
     "play nothing": "unknown policy 'nothing'",
     "generate": "FILE",
