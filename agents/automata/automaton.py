@@ -120,7 +120,9 @@ class Automaton:
         # tasks
         for task, bound in zip(self.problems[1:], self.also.values(), strict=True):
             if task.kinds != kinds[: task.n_tiles] or len(task.answers) != len(answers):
-                raise ValueError(f"the task {task.name} has other kinds of tile or answers than that of {self.name}")
+                raise ValueError(
+                    f"the task {task.name} has other kinds of tile or answers than the task of {self.name}"
+                )
             if not isinstance(bound, StepBound):
                 raise ValueError(
                     f"the bound of {self.name} for the task {task.name} must be a StepBound, got {bound!r}"
@@ -169,7 +171,7 @@ class Automaton:
         rules = {self.signals.__members__.get(each, each): rule for each, rule in self.rules.items()}
         unknown = [each for each in rules if not isinstance(each, self.signals)]
         if unknown:
-            raise ValueError(f"{self.name} has a rule of {unknown[0]!r}, which is none of its signals")
+            raise ValueError(f"{self.name} has a rule for {unknown[0]!r}, which is not one of its signals")
         for signal in signals:
             if signal not in rules:
                 raise ValueError(f"the rule of {signal.name} in {self.name} is missing")
@@ -187,7 +189,7 @@ class Automaton:
         if wrong:
             names = ", ".join(wrong)
             raise ValueError(
-                f"`parts` and `everywhere` of {self.name} must have each signal once between them: {names}"
+                f"`parts` and `everywhere` of {self.name} must contain each signal once in all, unlike {names}"
             )
 
     def __repr__(self) -> str:
@@ -343,7 +345,7 @@ class Automaton:
             ValueError: there is a graph, but the rules may read tiles at corners.
         """
         if graph is not None and self.neighbourhood != 5:
-            raise ValueError(f"{self.name} reads tiles at corners, which no door of a graph leads to")
+            raise ValueError(f"{self.name} reads tiles at corners, but graphs have no corners")
         if signals is None:
             signals = np.zeros((len(tiles), len(self.signals), *tiles.shape[1:]), np.bool_)
         return MapView({kind: tiles == kind for kind in self.kinds}, signals, graph)
@@ -450,9 +452,11 @@ def _checked(automaton: Automaton, who: str, rule: Rule, taps: tuple[str, ...], 
         if isinstance(seen, TileKind):
             automaton.problem.check_kind(who, int(seen), seen.name)
         elif not isinstance(seen, automaton.signals):
-            raise ValueError(f"{who} reads {seen!r}, which is none of its signals; see.tile reads kinds of tile")
+            raise ValueError(
+                f"{who} reads {seen!r}, which is not one of its signals; use see.tile to read kinds of tile"
+            )
         elif seen in automaton.answers and not reads_path:
-            raise ValueError(f"{who} reads {seen.name}, which is an output that no rule may read")
+            raise ValueError(f"{who} reads {seen.name}, which is an output, and no rule may read an output")
     return found
 
 

@@ -108,7 +108,7 @@ def grown(task: str | Task) -> Automaton:
     problem = find_task(task)
     solve, task = problem.solve, problem.name
     if not isinstance(solve, Fixpoint):
-        raise ValueError(f"the solve of the task {task} must be a fixpoint, to grow an automaton, got {solve!r}")
+        raise ValueError(f"to generate an automaton, the solve of the task {task} must be a fixpoint, got {solve!r}")
     outputs = ["PATH"] if len(problem.answers) == 1 else [answer.upper() for answer in problem.answers]
     clocks = _clocks(solve)
     for others, what in ((outputs, "an answer"), (clocks, "a signal of its layers")):

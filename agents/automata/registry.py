@@ -65,7 +65,7 @@ def find_automaton(automaton: str | Automaton, order: str | None = None) -> Auto
         else:
             raise ValueError(unknown_name("automaton", automaton, [*AUTOMATA, *grow], ", or module:NAME"))
     if not isinstance(found, Automaton):
-        raise ValueError(f"an automaton is given by name, or as an Automaton, got {found!r}")
+        raise ValueError(f"an automaton must be a name or an Automaton, got {found!r}")
     return found if order is None else found.ordered(order)
 
 

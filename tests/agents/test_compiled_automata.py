@@ -309,25 +309,25 @@ def named_like_a_helper():
 @for_each(
     "make, message",
     [
-        (named_like_a_helper, "BIT_PART_1 of tried is named like a helper signal, and helpers are needed"),
+        (named_like_a_helper, "BIT_PART_1 of tried has the name of an auxiliary signal"),
         (lambda: of(parity, path=parity, heals=True), "the rule of PATH in tried is no weighted sum of what it reads"),
         (
             lambda: of(many, neighbourhood=9, heals=True),
             "in tried is no threshold of a sum, and tells 1,562,500 patches apart; at most",
         ),
-        (lambda: of(alternatives, heals=True), "BIT in tried is no alternating sum of 12 thresholds or fewer"),
+        (lambda: of(alternatives, heals=True), "BIT in tried is not an alternating sum of at most 12 thresholds"),
         (
             lambda: of(lambda see: see(Tile.WALL)),
-            "the rule of BIT in tried reads <Tile.WALL: 1>, which is none of its signals; see.tile reads kinds",
+            "the rule of BIT in tried reads <Tile.WALL: 1>, which is not one of its signals; use see.tile to",
         ),
         (
             lambda: of(lambda see: see.tile(Signal.BIT)),
             "the rule of BIT in tried must be .* the number of a kind of tile, .* got <Signal.BIT",
         ),
         (lambda: of(lambda see: see(Signal.BYTE)), "the rule of BIT in tried fails: AttributeError: .*BYTE"),
-        (lambda: of(blinks, parts=((Signal.BIT,),)), "each signal once between them: PATH"),
+        (lambda: of(blinks, parts=((Signal.BIT,),)), "each signal once in all, unlike PATH"),
         (lambda: replace(of(blinks), signals=Enum("Signal", "PATH BIT")), "of tried must be an IntEnum"),
-        (lambda: replace(of(blinks), rules={**RULES, "BITE": blinks}), "tried has a rule of 'BITE', which is none of"),
+        (lambda: replace(of(blinks), rules={**RULES, "BITE": blinks}), "tried has a rule for 'BITE', which is not"),
         (
             lambda: replace(SHORTEST_PATH, also={"shortest-path-DLRU": 3}),
             "the bound of shortest-path for the task shortest-path-DLRU must be a StepBound, got 3",

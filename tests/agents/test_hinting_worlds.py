@@ -152,7 +152,7 @@ def test_a_pooled_signal_that_is_off_says_that_no_tile_switches_it_on() -> None:
 def test_what_cannot_be_found_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = {signal: lambda see: see(Signal.ONE, "U") | see.tile(Tile.WALL) for signal in Signal}
     differs = Automaton("differs", "diameter", Signal, rules, everywhere=(Signal.ONE,))
-    with pytest.raises(ValueError, match="differs has ONE everywhere, but they differ from tile to tile"):
+    with pytest.raises(ValueError, match="differs declares ONE to be the same everywhere, but they can differ"):
         find_worlds(differs)
     monkeypatch.setattr(worlds, "MOST_CASES", 500)
     with pytest.raises(

@@ -183,13 +183,13 @@ class TestInBits:
 
         solve(tiles)
         for found, message in (
-            (other, "state.safetensors is no state to go on from: it is of another maze"),
+            (other, "state.safetensors is no state to go on from: it has the state of another maze"),
             (np.where(tiles == 1, 7, tiles).astype(np.uint8), "tiles of the task 'shortest-path' are 0 to 3, got 7"),
             (clear_endpoints(tiles[None])[0], "the maze must have one source and one target, got 0 and 0"),
         ):
             refused(message, solve, found)
-        refused("is no state to go on from: it is 52 iterations on, more than 9", solve, tiles, steps=9)
-        refused("it is of other rules", solve, tiles, AUTOMATA["reachable"])
+        refused("is no state to go on from: its state is after 52 iterations, more than 9", solve, tiles, steps=9)
+        refused("it has the state of other rules", solve, tiles, AUTOMATA["reachable"])
         refused(
             "2 processes need 16 rows of tiles each, got 20 in all", solve, tiles, processes=Threads(0, 2, *[None] * 3)
         )
@@ -199,7 +199,7 @@ class TestInBits:
         solved = shared(automaton, tiles, tmp_path, 1)
         path, wet = automaton.signals
         other = replace(automaton, rules={**automaton.rules, path: lambda see: see(wet) & ~see.tile(2)})
-        refused("it is of other rules: give this automaton a folder", large.run_in_bits, other, tiles, tmp_path, *ALONE)
+        refused("it has the state of other rules: use another", large.run_in_bits, other, tiles, tmp_path, *ALONE)
         same = replace(automaton, name="another-name")
         assert large.run_in_bits(same, tiles, tmp_path, *ALONE)[:3] == solved[:3]
 

@@ -101,7 +101,7 @@ def test_a_registered_one_is_found_by_name_and_by_channels(tmp_path: Path) -> No
 @pytest.mark.parametrize("use", [learn_automaton, compile_automaton])
 @pytest.mark.parametrize("wrong", [5, None, Signal])
 def test_what_is_no_automaton_is_refused(use: Callable[..., object], wrong: object, tmp_path: Path) -> None:
-    refused("an automaton is given by name, or as an Automaton, got ", use, wrong, out=tmp_path / "run")
+    refused("an automaton must be a name or an Automaton, got ", use, wrong, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -157,7 +157,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"signals": IntEnum("Alike", ["PATH", "WET", "WET_LOW"], start=0)}, "WET and WET_LOW of reach would share"),
     (ruled(WET=lambda see: see(SHORTEST_PATH.signals(3))), "the rule of WET in reach reads <PathSignal.NEAR_L: 3>"),
     ({"task": "diameter"}, "the rule of WET in reach reads the kind of tile 2, source, but the task diameter has 0 em"),
-    ({"parts": ((Signal.PATH,),)}, "`parts` and `everywhere` of reach must have each signal once between them"),
+    ({"parts": ((Signal.PATH,),)}, "`parts` and `everywhere` of reach must contain each signal once in all"),
     ({"pooled": (Signal.WET,)}, "WET of reach is pooled, so it must be among `everywhere`"),
     ({"invariant": lambda see: ~see(Signal.WET, "U")}, "the invariant of reach reads 'U', but may read C only"),
     ({"bound": 10}, r"bound must be of type StepBound \| None, got 10"),

@@ -312,11 +312,11 @@ def test_what_was_proven_is_said_in_a_sentence():
             "correct",
             "correct: shows the answer of the task shortest-path within 2 L + 2 iterations, on every",
         ),
-        (DIAMETER, None, "nothing is proven of what signals are; the answer of the task diameter on "),
+        (DIAMETER, None, "no value of a signal is proven; the answer of the task diameter on "),
         (
             LIFE,
             "characterised",
-            "characterised: what 3 of 3 signals are at any time t, on every maze; proven in 7 lemmas",
+            "characterised: the values of 3 of 3 signals at any time t, on every maze; proven in 7 lemmas",
         ),
     ]:
         assert proof_of(automaton).verdict == verdict
@@ -335,7 +335,7 @@ def test_what_cannot_be_proven_says_why(monkeypatch):
     assert (wrong.verdict, wrong.holds, wrong.lemmas) == ("refuted", False, ())
     assert "does not show an answer within 2 L + 1 iterations" in wrong.words
     assert {"S", "T"} <= {*wrong.counterexample}
-    with pytest.raises(ValueError, match="an automaton is given by name, or as an Automaton, got 5"):
+    with pytest.raises(ValueError, match="an automaton must be a name or an Automaton, got 5"):
         prove(5)
     monkeypatch.setitem(sys.modules, "z3", None)
     with pytest.raises(ImportError, match=r"maze-nca-gym\[proof\]"):
@@ -377,7 +377,7 @@ except ImportError as error:
     if find_library("z3") != "libz3.so.4":
         pytest.skip("install the z3 of LLVM: Debian's libz3-4")
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "import z3 before that" in found.stdout
+    assert "import z3 first" in found.stdout
 
 
 AT_ONCE = """

@@ -221,7 +221,7 @@ class _Search:
                 return learnt
             self._undo(max((self._levels[-literal] for literal in learnt.literals[1:]), default=0))
             self._add(learnt)
-        raise NotProven(f"the search had no end after {MOST_CONFLICTS:,} contradictions")
+        raise NotProven(f"the search did not end after {MOST_CONFLICTS:,} contradictions")
 
     def named(self, empty: _Clause) -> Refutation:
         """Return the clauses that lead to the empty clause, without all others."""

@@ -157,7 +157,7 @@ def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
     bias = model.biases[0].detach().double().numpy()
     if (weight % 1).any() or (bias % 0.5).any():
         raise NotCovered(
-            "the theory is about integer weights, and biases that are multiples of 1/2; this network has others"
+            "the theory covers integer weights, and biases that are multiples of 1/2, unlike this network's"
         )
     n_kinds, rows = len(automaton.kinds), automaton.rows(model.channel_names)
     # a pair is read by two weights, which must follow each other
@@ -237,8 +237,8 @@ def read_definitions(file: str, text: str) -> dict[str, str]:
     begins, types = PRINTED[file]
     sentences = [" ".join(each.split()) for each in re.split(r"\.(?=\s|$)", _COMMENT.sub(" ", text))]
     terms = dict[str, str]()
-    check(tuple(sentences[: len(begins)]) == begins, f"it has to begin with {'. '.join(begins)}")
-    check(sentences.pop() == "", "its last sentence has no end")
+    check(tuple(sentences[: len(begins)]) == begins, f"it must begin with {'. '.join(begins)}")
+    check(sentences.pop() == "", "its last sentence does not end")
     for sentence in sentences[len(begins) :]:
         head, _, term = sentence.partition(" := ")
         name = head.removeprefix("Definition ").partition(" : ")[0]

@@ -241,7 +241,9 @@ def read_theory(folder: Path) -> tuple[Kind, dict[str, str]]:
         raise ValueError(f"{folder} has no files of Coq, *.v: `compile-automaton --coq FOLDER` writes them")
     kind = next((each for each in KINDS if found & {"Package", "Printed", "Lemmas"} == {*each.printed}), None)
     if kind is None:
-        raise ValueError(f"{folder} has no Printed.v, Lemmas.v or Package.v, one of which has what theorems are about")
+        raise ValueError(
+            f"{folder} has no Printed.v, Lemmas.v or Package.v: one of them must define the subject of the theorems"
+        )
     _refuse_others(folder, kind.files)
     for name in kind.files:
         path = folder / f"{name}.v"
@@ -254,7 +256,7 @@ def read_theory(folder: Path) -> tuple[Kind, dict[str, str]]:
         with validated_read(folder / f"{name}.v", "is not as the package prints it"):
             printed[name] = read_text(folder / f"{name}.v")
             if kind is SHORTEST_PATH:
-                check(printed[name] == package_file(), "it has other rules or networks than the package")
+                check(printed[name] == package_file(), "its rules or networks differ from the package's")
             else:
                 read_definitions(name, printed[name])
     return kind, printed
@@ -299,7 +301,7 @@ def _followed(model: NCA, automaton: Automaton, certificate: Certificate) -> dic
     from .coq import printed_definitions
 
     if not (certificate.holds and certificate.exact):
-        raise NotCovered(f"Coq checks exact certificates that hold; of {automaton.name}'s network there is none")
+        raise NotCovered(f"Coq needs an exact certificate that holds, but the network of {automaton.name} has none")
     return printed_definitions(model, automaton)
 
 
@@ -343,10 +345,10 @@ def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automato
 
     try:
         if certificate.assumed:
-            raise NotCovered(f"the certificate of {automaton.name} supposes an invariant")
+            raise NotCovered(f"the certificate of {automaton.name} assumes an invariant")
         terms = {**_followed(model, split, certificate), **printed_joins(automaton, split)}
     except NotCovered as error:
-        print(f"{printable(str(folder))}: the theorem is of the rules, not of the network: {error}")
+        print(f"{printable(str(folder))}: the theorem covers the rules, but not the network: {error}")
         return
     lemmas = (folder / "Lemmas.v").read_text(encoding="utf-8")
     write_theory(folder, JOINED, {"Printed": printed_file("Printed", _about(split), terms), "Lemmas": lemmas})

@@ -92,11 +92,11 @@ def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
     kinds = tuple(kind.name for kind in automaton.problem.kinds)
     if names := altered(model):
         raise ValueError(
-            f"a certificate is for unchanged networks of this package, and here are other {', '.join(names)}"
+            f"a certificate needs an unchanged network of this package, but this network has other {', '.join(names)}"
         )
-    check(own_class(type(model)) is not None, f"a certificate is for networks of this package, not a {type(model)}")
+    check(own_class(type(model)) is not None, f"a certificate needs a network of this package, not a {type(model)}")
     if program is None:
-        raise ValueError("a certificate is for networks whose iterations are all the same, and known as a program")
+        raise ValueError("a certificate needs a network whose iterations are all the same and given by a program")
     wrong = {
         f"a kernel of 3 x 3, got {program.kernel_size} x {program.kernel_size}": program.kernel_size != 3,
         f"ReLUs, got {program.activation}": program.activation != RELU,
@@ -111,7 +111,7 @@ def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
         f"weights of float32 or float64, got {program.weight.dtype}": program.weight.dtype.itemsize < 4,
     }
     for what, is_wrong in wrong.items():
-        check(not is_wrong, f"a certificate is for networks with {what}")
+        check(not is_wrong, f"a certificate needs a network with {what}")
     # float64 holds float32 weights exactly; the rounding of float64 sums is a billion times smaller than float32's
     kernel = program.kernel.detach().double().cpu().numpy()
     taps = [offsets(tap)[0] for tap in automaton.taps]
@@ -120,7 +120,7 @@ def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
     n_bad = np.count_nonzero(~np.isfinite(kernel)) + np.count_nonzero(~np.isfinite(bias))
     check(n_bad == 0, f"weights must be finite numbers, got {n_bad:,} that are NaN or infinite")
     unread = np.count_nonzero(kernel) - np.count_nonzero(weight)
-    check(unread == 0, f"a certificate is for networks that read {len(taps)} tiles, got {unread:,} weights at others")
+    check(unread == 0, f"a certificate needs a network that reads {len(taps)} tiles, got {unread:,} weights at others")
     return weight, bias
 
 
@@ -321,7 +321,7 @@ def combinations(automaton: Automaton, numbers: Sequence[int]) -> Codes:
     """
     if prod(numbers) > MOST_KINDS:
         raise ValueError(
-            f"a rule of {automaton.name} tells {prod(numbers):,} kinds of patch apart, but at most {MOST_KINDS:,} are "
-            "compared: let it read fewer signals or tiles"
+            f"a rule of {automaton.name} distinguishes {prod(numbers):,} kinds of patch, but at most {MOST_KINDS:,} "
+            "are compared: let it read fewer signals or tiles"
         )
     return np.indices(numbers).reshape(len(numbers), -1)

@@ -136,7 +136,7 @@ def certify(model: Policy, *, automaton: Automaton | None = None) -> Certificate
     automaton = followed(model, automaton)
     if not _has_channels(automaton, model):
         raise ValueError(
-            f"a certificate is for networks with the {len(automaton.channels)} channels of the automaton "
+            f"a certificate needs a network with the {len(automaton.channels)} channels of the automaton "
             f"{automaton.name}, got {', '.join(model.channel_names)}"
         )
     found = _certificate(Network(automaton, model, tolerance=0.0))

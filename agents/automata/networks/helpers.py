@@ -45,7 +45,9 @@ def helped(automaton: Automaton) -> Automaton:
         if automaton.heals or automaton.everywhere or automaton.slows is not None:
             raise error
         if taken := [signal.name for signal in automaton.signals if PART in signal.name]:
-            raise ValueError(f"{taken[0]} of {automaton.name} is named like a helper signal, and helpers are needed")
+            raise ValueError(
+                f"{taken[0]} of {automaton.name} has the name of an auxiliary signal that the network needs"
+            )
         for signal, why in wrong.items():
             if signal in made.answers and not copied:
                 continue

@@ -159,11 +159,11 @@ def solve_large(
     started = not several or number_in_environment("LOCAL_WORLD_SIZE", 0) > 0
     check(started, "several processes have to be started by torchrun")
     name, network = named_policy(policy)
-    check(certify(network).holds, f"{name} has no certificate, so nothing says that its automaton does the same")
+    check(certify(network).holds, f"{name} has no certificate, so it may differ from its automaton")
     automaton = followed(network)
     able = not automaton.pooled and automaton.tape.bitwise
-    check(able, f"{automaton.name} pools a signal or adds weights, which is not done in bits")
-    check(steps is not None or automaton.settles, f"{automaton.name} need not come to rest: it needs a number of steps")
+    check(able, f"{automaton.name} pools a signal or adds weights, which cannot be computed in bits")
+    check(steps is not None or automaton.settles, f"{automaton.name} may never come to rest: give the number of steps")
     processes = Gloo() if several else Alone()
     try:
         with nullcontext() if processes.rank else alone_in(user_path(out)):
@@ -269,15 +269,17 @@ def _restore(
             signals = file.get_slice(TENSOR)
         except SafetensorError as error:
             raise ValueError(f"it is no safetensors file, or a damaged one ({error})") from error
-        check(facts["rules"] == about["rules"], "it is of other rules: give this automaton a folder of its own")
-        check(facts["maze"] == about["maze"], "it is of another maze: give this one a folder of its own")
+        check(
+            facts["rules"] == about["rules"], "it has the state of other rules: use another folder for this automaton"
+        )
+        check(facts["maze"] == about["maze"], "it has the state of another maze: use another folder for this maze")
         found = signals.get_dtype(), signals.get_shape()
         check(found == ("U64", [*shape]), f"{TENSOR} must be U64 of shape {[*shape]}, got {found[0]} of {found[1]}")
         drawn, still = facts["drawn"], facts["still"]
         possible = type(drawn) is int and type(still) is int and 0 <= drawn <= still < 2**62
         check(possible, f"its iterations must be 0 <= drawn <= still, got {drawn} and {still}")
         if steps is not None and still > steps:
-            raise ValueError(f"it is {still:,} iterations on, more than {steps:,}")
+            raise ValueError(f"its state is after {still:,} iterations, more than {steps:,}")
         # one process reads all of the file, the others wait for it
         whole = processes.rank > 0 or _checksum(path, facts) == facts[CHECKSUM]
         check(bool(processes.gather([whole]).all()), "its checksum is wrong: it was damaged after it was written")

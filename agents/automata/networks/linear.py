@@ -326,7 +326,7 @@ def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
         if not left.any():
             return tuple(sums)
     raise ValueError(
-        f"the rule of {signal.name} in {automaton.name} is no alternating sum of {MOST_PARTS} thresholds or fewer: "
+        f"the rule of {signal.name} in {automaton.name} is not an alternating sum of at most {MOST_PARTS} thresholds: "
         "compute it in two iterations, with a signal for each of its parts"
     )
 

@@ -41,7 +41,7 @@ def automaton_of(
     program = program_of(network)
     if program is None or program.activation != RELU or program.kernel_size != 3 or not program.sees_inputs:
         raise ValueError(
-            f"{network!r} is no automaton: each iteration must be one convolution of 3 x 3 taps and a ReLU"
+            f"{network!r} cannot be read as an automaton: each iteration must be a convolution of 3 x 3 taps and a ReLU"
         )
     if program.state_limit != 1 or program.max_pool or program.unbounded is not None:
         raise ValueError(

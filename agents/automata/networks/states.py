@@ -177,7 +177,9 @@ class _Search:
         found = set().union(*self._after(world, self._counted).values())
         if len(found) > 1:
             names = ", ".join(signal.name for signal in self._counted)
-            raise ValueError(f"{self._automaton.name} has {names} everywhere, but they differ from tile to tile")
+            raise ValueError(
+                f"{self._automaton.name} declares {names} to be the same everywhere, but they can differ between tiles"
+            )
         return found.pop()
 
     def _after(self, world: World, signals: Sequence[IntEnum]) -> dict[int, set[int]]:
@@ -249,8 +251,8 @@ class _Search:
             names, named = ", ".join(signal.name for signal in signals), self._automaton.problem.kinds
             raise ValueError(
                 f"what {names} of {self._automaton.name} can be at {named[kind].name} tiles depends on "
-                f"{prod(numbers):,} combinations, but at most {MOST_CASES:,} are tried: `parts` with fewer signals, "
-                "or an invariant, make them fewer"
+                f"{prod(numbers):,} combinations, but at most {MOST_CASES:,} are tried: declare `parts` with fewer "
+                "signals, or an invariant"
             )
         return numbers
 

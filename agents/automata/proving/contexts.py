@@ -29,7 +29,7 @@ class Z3:
         if "z3" not in sys.modules and maps.exists() and "/libz3." in maps.read_text(errors="replace"):
             # C++ shares some symbols of both whatever the loader is told, and z3 then ends the process
             raise ImportError(
-                "another z3 is loaded in this process, as by LLVM when a window opens: import z3 before that"
+                "another version of z3 is loaded already, for example by LLVM when a window opens: import z3 first"
             )
         try:
             import z3

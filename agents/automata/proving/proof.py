@@ -175,9 +175,9 @@ class Proof:
         mazes = every if self.theorem.domain is None else f"on all {self.theorem.domain.words}"
         said = {
             "correct": f"correct: shows the answer of the task {self.automaton.task} {bound}, {every}",
-            "characterised": f"characterised: what {n_said} of {n_signals} signals are at any time t, {mazes}",
+            "characterised": f"characterised: the values of {n_said} of {n_signals} signals at any time t, {mazes}",
             "refuted": f"refuted: does not show an answer {bound} on a maze",
-            None: "; ".join(self._unproven(n_held)) or self.worth or "nothing is proven of what signals are",
+            None: "; ".join(self._unproven(n_held)) or self.worth or "no value of a signal is proven",
         }[self.verdict]
         parts = [said if self.verdict in (None, "refuted") else f"{said}; proven in {n_held} lemmas"]
         if self.verdict in ("correct", "characterised"):  # of what else is claimed, such as that it heals
@@ -196,14 +196,14 @@ class Proof:
         if self.suffices is not None:
             parts.append(f"with the bound {self.suffices} it is proven correct: state {self.suffices!r}")
         if self.stated:
-            parts.append(f"this relies on {len(self.stated)} axioms that its author states, tried on small mazes")
+            parts.append(f"this relies on {len(self.stated)} axioms that its author assumes, tested on small mazes")
         if self.automaton.invariant is not None:
             known = "proven" if self.invariant else "argued and tested" if is_argued(self.automaton) else "not proven"
             parts.append(f"its invariant is {known}")
         claims = [lemma for lemma in self.lemmas if lemma.about == "claim"]
         if claims and all(lemma.holds for lemma in claims):
             parts.append(
-                f"of {len(claims)} further lemmas its author concludes: {self.theorem.shown or 'see its module'}"
+                f"its author concludes from {len(claims)} further lemmas: {self.theorem.shown or 'see its module'}"
             )
         return "; ".join(parts)
 
@@ -537,7 +537,7 @@ def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]
         raise ValueError(f"automaton must be an Automaton, got {type(automaton).__name__}")
     theorem = automaton.theorem
     if not isinstance(theorem, Theorem) or theorem.signals is None:
-        raise ValueError(f"{automaton.name} has no theorem that states what its signals are: `prove` finds one")
+        raise ValueError(f"{automaton.name} has no theorem that states the values of its signals: `prove` infers one")
     picture = MazePicture(tiles[None], theorem.ghosts(tiles[None]))
     for t, (signals,) in enumerate(automaton.trace(tiles[None])):
         for signal, said in theorem.signals(picture, CENTRE, np.int64(t)).items():
