@@ -79,7 +79,8 @@ def border_warning(name: str) -> str:
 
 
 def order_option(task: str) -> dict[str, str]:
-    """Return the order of directions of a task as an option of its registered environment, if it needs one."""
+    """Return the keyword `order` for the registered environment of a task, or no keyword if the task has the usual
+    order."""
     order = split_order(task)[1]
     return {} if order == USUAL_ORDER else {"order": order}
 

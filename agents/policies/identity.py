@@ -102,7 +102,8 @@ def is_compiled(policy: nn.Module, name: str, value: Any) -> bool:
 
 
 def altered(policy: nn.Module) -> list[str]:
-    """Return the names of what differs from this package's class; of a user's own class, from it as it was defined."""
+    """Return the names of the attributes that somebody has changed in a policy, compared with its class as this package
+    defined it or, for a user's own class, as it was first defined."""
     return changes(policy, own_class(type(policy)) or type(policy))
 
 

@@ -38,7 +38,8 @@ def run_compile(*, automaton: str = "shortest-path", out: Path | None = None, **
 
 
 def run_check(**options: Any) -> int:
-    """Exit with 1 if a theorem depends on an axiom, or if an automaton's theorem is not that of its network too."""
+    """Run `check-proofs`; return 1 if a theorem depends on an axiom, or if an automaton's theorem covers its rules but
+    not its network."""
     found = check_proofs(**options)
     Table.of_facts(found.theorems).print()
     Table.of_facts(

@@ -34,12 +34,12 @@ SIZE = 16
 
 
 def check_generator_options(environment: type, generator: str, levels: object, options: Iterable[str]) -> None:
-    """Check the further keywords of an environment: they must be options of its generator or, with `levels`, of any
-    generator.
+    """Check the additional keywords of an environment. They must be options of its generator or, if `levels` are given,
+    options of any generator.
 
     Raises:
         ValueError: an unknown generator.
-        UnexpectedKeyword: another keyword; the message lists those that the environment takes.
+        UnexpectedKeyword: another keyword; the message lists the keywords that the environment takes.
     """
     parameters = inspect.signature(environment).parameters.values()
     own = [parameter.name for parameter in parameters if parameter.kind != parameter.VAR_KEYWORD]

@@ -89,7 +89,8 @@ class Axiom(NamedTuple):
     stated: bool = False
 
     def is_supposed_on(self, world: World) -> bool:
-        """Return whether a proof about a kind of worlds may suppose it; nothing tries an author's axioms on graphs."""
+        """Return whether a proof on a kind of graphs may assume the axiom. An author's axiom may be assumed on grids
+        only, because it is not tested on other graphs."""
         return WORLDS.index(world) <= WORLDS.index("grids" if self.stated else self.holds_on)
 
     def __str__(self) -> str:

@@ -163,10 +163,10 @@ def named_set(kind: str, called: str, family: Family, size: int, task: str | Tas
 
 
 def number_of(owner: str, things: str, most: int, n: int | None) -> int:
-    """Return `n`, or `most` if it is None, after checking it against the size of a set.
+    """Return the number of items to take from a set: `n`, or all `most` items if it is None.
 
     Raises:
-        ValueError: another number than the set has.
+        ValueError: `n` is not from 1 to `most`; the message names the set's owner and its items.
     """
     n = most if n is None else n
     if not is_integer(n, 1) or n > most:

@@ -142,7 +142,7 @@ def is_free(picture: Picture, at: Place) -> Truth:
 
 
 def of_kind(*kinds: int) -> Fact:
-    """Return a fact: whether a tile is of one of the given kinds."""
+    """Return a fact, a function (picture, at) -> whether the tile there has one of the given kinds."""
     return lambda picture, at: reduce(or_, (picture.tile(kind, at) for kind in kinds))
 
 
@@ -652,15 +652,15 @@ def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
 
 
 def inflationary(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
-    """Return the inflationary fixed point of rules: like `fixpoint`, but a rule may negate relations too, to ask
-    whether they are still off before the round. So it can say by which neighbour something came first.
+    """Return the inflationary fixed point of rules. Unlike in `fixpoint`, a rule may negate relations, which asks
+    whether they were still off before the round. So it can state which neighbour came on first.
 
     Args:
-        answers: names of the relations that are answers of a task; by default the first.
+        answers: names of the relations that are the answers of a task; by default the first relation.
         rules: the rule of each relation, by name.
 
     Raises:
-        ValueError: no rule, or an answer without one or that is on anywhere.
+        ValueError: there is no rule, an answer has no rule, or an answer is a relation that is pooled over the map.
     """
     return _fixpoint(answers, rules, least=False)
 

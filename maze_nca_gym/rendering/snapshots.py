@@ -46,7 +46,7 @@ class History:
             self._bytes -= self._snapshots.popleft().n_bytes
 
     def replace_newest(self, snapshot: Snapshot) -> None:
-        """Put a snapshot in the newest one's place."""
+        """Replace the newest snapshot by another one."""
         self._bytes -= self._snapshots.pop().n_bytes
         self.append(snapshot)
 

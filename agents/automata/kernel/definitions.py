@@ -1,7 +1,7 @@
-"""The definitions of a theorem's ghosts as Coq has them, and what follows from them at a tile.
+"""The Coq definitions of a theorem's ghosts, and the facts at a tile that follow from them.
 
-Relations come on for good, round by round and layer by layer, by their rules. Ghosts of games change with each
-iteration.
+Relations come on permanently, round by round and layer by layer, by their rules. Ghosts of games (`played`) change in
+each iteration.
 """
 
 from __future__ import annotations
@@ -84,24 +84,24 @@ class _Defined(_SymbolicPicture):
 
 
 class Definitions:
-    """The relations and games of a theorem.
+    """The relations and games of a theorem, with their definitions.
 
     Attributes:
-        picture: the symbols of the tiles, and `t` that of the number of iterations.
+        picture: the symbols of the tiles; its symbol `t` is the number of iterations.
         rules: the rule of each relation, by name.
-        facts: the relations that are no more than facts about those of layers before theirs.
+        facts: the relations that are only facts about relations of earlier layers.
         stages: the ghost of the stage of each relation.
         layers: the layer of each relation.
         pooled: the relations that are the same at all tiles.
-        waits: relations that only follow another one, a round later.
-        of_map: numbers of the whole map: the stage of a relation, which is the same everywhere or is that of the only
-            tile of a kind.
+        waits: relations that only follow another relation, one round later.
+        of_map: numbers of the whole map: the stage of a relation that is the same everywhere, or at the only tile of a
+            kind.
         once: kinds of tile of which a map has at most one tile.
-        played: the ghosts of games, and `games` their rules, at first and next.
-        places: the tiles that a rule of the automaton reads, the one in the middle first.
+        played: the ghosts of games. `games` contains their rules, for the first and for every next iteration.
+        places: the tiles that a rule of the automaton reads, the tile in the middle first.
 
     Raises:
-        NotCovered: the theory does not cover them.
+        NotCovered: the theory does not cover the theorem's ghosts.
     """
 
     def __init__(self, z3: Z3, automaton: Automaton, theorem: Theorem) -> None:
@@ -161,11 +161,12 @@ class Definitions:
         self.layers = self._layers()
 
     def _layers(self) -> dict[str, int]:
-        """Return the layer of each relation, after those of what it reads: at once if it reads that they are on, or in
-        a later one if it reads their stages, or that they are off and does not stay on, or is no more than a fact.
+        """Return the layer of each relation. It is the layer of the relations that its rule reads as on, and a later
+        layer if the rule reads their stages, or reads them as off and does not stay on, or if the relation is only a
+        fact.
 
         Raises:
-            NotCovered: a rule reads the stages of its own layer, or that what it decides is off.
+            NotCovered: a rule reads the stages of its own layer, or reads a relation of its own layer as off.
         """
         layers, names = dict.fromkeys(self.rules, 0), [*self.rules]
         facts = {name: self.rule_of(name) for name in names}
@@ -196,7 +197,7 @@ class Definitions:
         return self.picture.true(relation, at).arg(0)
 
     def held(self, signal: IntEnum, at: Place) -> Truth:
-        """Return whether a signal is on, of which nothing is said."""
+        """Return whether a signal without a stated value is on."""
         return self.on(_held(signal), at)
 
     def stage(self, relation: str, at: Place = CENTRE) -> Number:
@@ -209,19 +210,19 @@ class Definitions:
         return self.picture.of_map(SPREAD) if layer == [*self.rules][:1] else len(layer) * tiles - 1
 
     def _bounds(self, name: str) -> Iterator[Number]:
-        """Yield the rounds for which the proof assumes by which tiles a relation is on."""
+        """Yield the rounds for which the proof uses by which tiles a relation is on."""
         yield from (self._z3.IntVal(0), self.t, self._most(name) + 1)
         for each in self.layer(name):
             here = self.stage(each)
             yield from (here + 1,) if each in self.waits else (here - 1, here, here + 1)
 
     def at_all_places(self) -> list[Hypothesis]:
-        """Return the consequences of the definitions of all relations at all places."""
+        """Return the facts that follow from the definitions of all relations at all places."""
         steps = {name: [*self._bounds(name)] for name in self.rules if name not in self.waits}
         return list(self.given(self.places, steps))
 
     def given(self, places: Iterable[Place], steps: Mapping[str, Sequence[Number]]) -> Iterator[Hypothesis]:
-        """Yield the consequences of the relations' definitions at some places, as `given_fact` of
+        """Yield the facts that follow from the relations' definitions at some places, as `given_fact` of
         `proofs/Characterised.v` states them; for some relations, also the rounds by which they are on."""
         z3, picture = self._z3, self.picture
         tiles, spread = picture.of_map(N_TILES), picture.of_map(SPREAD)
@@ -242,7 +243,7 @@ class Definitions:
                     yield self._step(name, bound, at)
 
     def _step(self, name: str, bound: Number, at: Place) -> Hypothesis:
-        """Return that a relation is on at a place by a round if its rule was true before it."""
+        """Return the fact that a relation is on at a place by a round if its rule was true before the round."""
         z3, (down, right) = self._z3, offset_of(at)
         line = self.below(bound, z3.IntVal(0))
         # as seen from the place, not from the tile in the middle
@@ -256,7 +257,8 @@ class Definitions:
         return Hypothesis("Step", (self.number_of[name], Below(line.constant, terms)), at, fact)
 
     def turns(self, places: Iterable[Place]) -> Iterator[Hypothesis]:
-        """Yield the consequences of a game's definition at some places in the last iterations."""
+        """Yield, for some places and the last three iterations, the fact that each ghost of a game is on exactly where
+        its rule says."""
         for at, name, ago in product(places, self.played, (1, 2, 3)):
             when, (first, then) = self.t + (2 - ago), self.games[name]
 
@@ -269,18 +271,19 @@ class Definitions:
             yield Hypothesis("Turn", (int(name), ago), at, on == (self.picture.inside(at) & comes))
 
     def waited(self, name: str, before: str, at: Place) -> Truth:
-        """Return, as a z3 boolean, that a relation comes on at a tile one round after another relation."""
+        """Return the fact, as a z3 boolean, that a relation comes on at a tile one round after another relation."""
         on, later, z3 = self.on(name, at), self.on(before, at), self._z3
         return z3.And(on == later, z3.Implies(on, self.stage(name, at) == self.stage(before, at) + 1))
 
     def rule_before(self, name: str, bound: Number, at: Place = CENTRE) -> Truth:
-        """Return, as a z3 boolean, whether a relation's rule is true if the relations of its layer are on as before a
-        round."""
+        """Return, as a z3 boolean, whether a relation's rule is true if each relation of its layer is on only where it
+        came on before a round."""
         layer = {each: self.stages[each] for each in self.layer(name)}
         return self.rules[name](self.picture.seen(bare=True, bound=bound, stages=layer), at)
 
     def earlier(self, along: str, facts: Iterable[Truth]) -> Iterator[Hypothesis]:
-        """Yield that a fact, which is given for each of the places, is true where a relation comes on earlier."""
+        """Yield the hypotheses of an induction along a relation: a fact, given for each place, is true where the
+        relation comes on earlier."""
         z3 = self._z3
         for at, fact in zip(self.places, facts, strict=True):
             if at != CENTRE:
@@ -289,15 +292,16 @@ class Definitions:
                 yield Hypothesis("Earlier", (self.number_of[along],), at, known)
 
     def kinds(self) -> Iterator[Hypothesis]:
-        """Yield that each tile has one of the task's kinds, or -1 beyond the edge, and that t is at least 0."""
+        """Yield the facts that each tile has one of the task's kinds, or -1 beyond the edge, and that t is at least
+        0."""
         yield Hypothesis("Times", (), CENTRE, self.t >= 0)
         for (name, at), kind in list(self.picture.made.items()):
             if name == "kind" and at is not None:
                 yield Hypothesis("Kinds", (), at, self._z3.And(kind >= -1, kind < len(self._automaton.kinds)))
 
     def spreads(self, relation: str, kind: int, at: Place) -> Truth:
-        """Return, as a z3 boolean, that a relation comes on at a place in the round after one of its neighbours, or in
-        the first round if the tile is of a kind."""
+        """Return the fact, as a z3 boolean, that a relation comes on at a place one round after one of its neighbours,
+        or in the first round if the tile is of a kind."""
         z3, here = self._z3, self.stage(relation, at)
         up, left, down, right = (
             z3.And(z3.Not(there < 0), there + 1 == here)
@@ -307,14 +311,15 @@ class Definitions:
         return z3.Or(here < 0, z3.Or(begins, z3.Or(z3.Or(up, left), z3.Or(down, right))))
 
     def apart(self, relation: str, at: Place) -> Truth:
-        """Return, as a z3 boolean, that a relation does not come on in one round at a place and below or beside it."""
+        """Return the fact, as a z3 boolean, that a relation does not come on in the same round at a place and at the
+        tile below or to its right."""
         z3, one = self._z3, self.stage(relation, at)
         others = [self.stage(relation, moved(at, towards)) for towards in "DR"]
         return z3.And(*(z3.Or(one < 0, z3.Or(other < 0, z3.Not(one == other))) for other in others))
 
 
 def _held(signal: IntEnum) -> str:
-    """Return the name of the ghost that a signal is of which nothing is said."""
+    """Return the name of the ghost that stands for a signal without a stated value."""
     return f"held {signal.name}"
 
 

@@ -1,7 +1,7 @@
-"""Facts about a tile as trees, as the module Facts of `proofs/Statements.v` has them, with their text for Coq.
+"""Facts about a tile as trees, like the module Facts of `proofs/Statements.v`, and their text for Coq.
 
-Lemmas are stated, found and refuted in these types. They become text once, when a file is printed, and text is never
-read back.
+Lemmas are stated, proven and refuted in these types. They are printed as text once, when a file is written, and the
+text is never parsed.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from .coq import printed_comment, printed_list
 
 
 class Atom(NamedTuple):
-    """A boolean or a number, of a tile or of the whole map.
+    """A boolean or a number of a tile or of the whole map.
 
     Attributes:
-        kind: a boolean of a tile: whether a relation is on ("relation"), or a signal of which nothing is said ("held"),
-            or a ghost of a game ("game"); a number of a tile: its kind ("tile"), or the stage of a relation ("stage");
-            or a number of the map: the iterations ("t"), the tiles ("n_tiles"), those that a flood reaches but one
-            ("spread"), or another one ("of_map").
-        index: which relation, signal, ghost of a game or other number of the map.
-        ago: at which time the ghost of a game is meant: 1 is after the next iteration, 2 after this one, up to 99.
-        at: (rows down, columns to the right) of the tile from the one in the middle; (0, 0) for the map.
+        kind: a boolean of a tile: whether a relation is on ("relation"), a signal without a stated value ("held"), or a
+            ghost of a game ("game"); a number of a tile: its kind ("tile"), or the stage of a relation ("stage"); or a
+            number of the map: the iterations ("t"), the tiles ("n_tiles"), the tiles that a flood reaches minus one
+            ("spread"), or another number ("of_map").
+        index: the index of the relation, signal, ghost of a game or other number of the map.
+        ago: the time of a ghost of a game: 1 is after the next iteration, 2 after this iteration, and so on up to 99.
+        at: (rows down, columns to the right) from the tile in the middle to this tile; (0, 0) for the map.
     """
 
     kind: Literal["relation", "held", "game", "tile", "stage", "t", "n_tiles", "spread", "of_map"]
@@ -43,7 +43,7 @@ class Atom(NamedTuple):
 
 @dataclass(frozen=True)
 class Below:
-    """That a constant and a sum of numbers with factors are together at most 0."""
+    """The fact that a constant plus a weighted sum of numbers is at most 0."""
 
     constant: int
     terms: tuple[tuple[int, Atom], ...]
@@ -56,14 +56,14 @@ class Below:
 
 @dataclass(frozen=True)
 class No:
-    """That a fact is false."""
+    """The negation of a fact."""
 
     fact: Fact
 
 
 @dataclass(frozen=True)
 class Both:
-    """That two facts are true."""
+    """The conjunction of two facts."""
 
     one: Fact
     other: Fact
@@ -71,7 +71,7 @@ class Both:
 
 @dataclass(frozen=True)
 class Either:
-    """That one of two facts is true, or both."""
+    """The disjunction of two facts."""
 
     one: Fact
     other: Fact
@@ -91,10 +91,10 @@ class Hypothesis(NamedTuple):
     """A fact that a lemma may use: a `given` of `proofs/Characterised.v`.
 
     Attributes:
-        kind: what it follows from.
-        numbers: of which relations, games, kinds of tile, lemmas or bound.
+        kind: the definition or lemma from which it follows.
+        numbers: the numbers of its relations, games, kinds of tile, lemmas or bound.
         at: the place where it holds.
-        fact: the fact, as z3's boolean.
+        fact: the fact as a z3 boolean.
     """
 
     kind: Literal["Kinds", "Times", "Sizes", "Range", "Few", "Alike", "Step", "Before", "Turn", "Earlier", "Apart"]
@@ -127,13 +127,13 @@ class Refutation(NamedTuple):
 
 
 class Lemma(NamedTuple):
-    """A fact of the tile in the middle, with what leads Coq to it.
+    """A fact about the tile in the middle, with the data from which Coq proves it.
 
     Attributes:
         name: the fact in words.
         fact: the fact.
         used: the hypotheses from which it follows.
-        why: the refutation of its contrary and these.
+        why: the refutation of the hypotheses together with the fact's negation.
     """
 
     name: str
@@ -181,7 +181,7 @@ def printed_fact(fact: Fact) -> str:
 
 
 def printed_proof(lemma: Lemma) -> str:
-    """Return what leads Coq to a lemma as the text of a term of type `proof`."""
+    """Return the proof of a lemma as the text of a Coq term of type `proof`."""
     used = []
     for kind, numbers, at, _ in lemma.used:
         given = [printed_sum(each) if isinstance(each, Below) else str(each) for each in numbers]
@@ -206,5 +206,5 @@ def printed_lemma(lemma: Lemma) -> str:
 
 
 def offset_of(at: Place) -> Offset:
-    """Return where a walk on a grid leads: (rows down, columns to the right)."""
+    """Return the offset of the end of a walk on a grid: (rows down, columns to the right)."""
     return at.count("D") - at.count("U"), at.count("R") - at.count("L")

@@ -1,4 +1,4 @@
-"""Expressions of z3 translated to the types of `facts`."""
+"""Translates expressions of z3 to the types of `facts`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Translation:
     """Translates expressions of z3 about the tiles of a picture.
 
     Args:
-        z3: the solver whose expressions they are.
-        symbols: the ghost and the place, None for the map, of each symbol, by the id of its declaration.
+        z3: the solver to which the expressions belong.
+        symbols: for each symbol, by the id of its declaration, its ghost and its place; the place is None for the map.
         of_tiles: ghosts of tiles in Coq, by name.
         of_map: ghosts of the whole map in Coq, by name.
         who: the name of the automaton, for messages.
@@ -47,7 +47,7 @@ class Translation:
         return found if at is None else found._replace(at=offset_of(at))
 
     def _sum(self, e: Number, factor: int = 1) -> dict[Atom | None, int]:
-        """Return the factor of each number in an integer expression, and its constant under None."""
+        """Return the factor of each number in an integer expression; the key None has the constant."""
         z3, found = self._z3, dict[Atom | None, int]()
         if z3.is_int_value(e):
             return {None: factor * e.as_long()}
@@ -65,7 +65,7 @@ class Translation:
         return found
 
     def below(self, less: Number, more: Number, strict: bool = False) -> Below:
-        """Return that one integer expression is at most another, or less than it."""
+        """Return the fact that one integer expression is at most another expression, or less than it."""
         total = self._sum(less)
         for number, c in self._sum(more, -1).items():
             total[number] = total.get(number, 0) + c
@@ -77,7 +77,7 @@ class Translation:
         """Return a boolean expression as a fact.
 
         Raises:
-            NotCovered: it is about something that the Coq theory does not cover.
+            NotCovered: the Coq theory does not cover the expression.
         """
         z3, kind, c = self._z3, e.decl().kind(), e.children()
         if kind in (z3.Z3_OP_TRUE, z3.Z3_OP_FALSE):

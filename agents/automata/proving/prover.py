@@ -326,9 +326,12 @@ class Prover:
             yield self._lemma("claim", words, z3.And(*then), inside, *given)
 
     def slowed(self, original: Automaton, pace: int) -> Iterator[Lemma]:
-        """Yield the lemmas that an automaton has, after t iterations, the signals of another automaton after t / pace
-        iterations, rounded down. They state that no signal is on at first, and that later the signals are given by the
-        other's rules from the signals `pace` iterations before, whatever these are."""
+        """Yield the lemmas that this automaton is equivalent to a faster one: its signals after t iterations are those
+        of the faster automaton after t / pace iterations, rounded down.
+
+        The lemmas state two facts. No signal of the faster automaton is on in the first iterations. From any state, the
+        signals after `pace` iterations are given by the faster automaton's rules.
+        """
         z3, picture, inside, signals = self._z3, self.picture, self.picture.inside(), self._automaton.signals
         before, off = self.state("held"), dict.fromkeys(signals, z3.BoolVal(False))
         see = reading(picture, cache(lambda at: {s: before(at)[signals[s.name]] for s in original.signals}))

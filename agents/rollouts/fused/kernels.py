@@ -166,7 +166,10 @@ def add(gradient, flat):
 
 
 def weigh(x, gradient, channels, rows, places, n_places, out, low):
-    """Add to `out`, (rows, channels), the gradient of the weights that multiply the rows of `x`."""
+    """Add to `out`, (rows, channels), the gradient of a convolution's weights.
+
+    Each entry is the sum over tiles of a row of `x` (an input at a tap) times a channel of `gradient`.
+    """
     for chunk in range(0, n_places, CHUNK):
         p, n = place(places, chunk), min(CHUNK, n_places - chunk)
         # A block keeps its sums in registers and runs over the tiles of the chunk, which stay in the L1 cache.

@@ -219,11 +219,11 @@ def climb(found, stride, tile, moves):
 
 @kernel("i8(i4[::1], i8, i8, i8, i4[::1], i4[::1])")
 def probe_component(found, stride, size, far, queue, bound):
-    """Bound the eccentricities of a component, all UNSEEN; return a lower bound on its diameter.
+    """Bound the eccentricities of a component's tiles; return a lower bound on its diameter.
 
-    `far` is the farthest tile from some other, hence, by the double sweep, the end of a long shortest path. Searches
-    from that path's middle (from both its middles if it has two) give upper bounds that are exact in trees and tight
-    elsewhere.
+    All tiles of the component must be UNSEEN in `found`. `far` is a tile at the largest distance from some other tile.
+    By the double sweep it is the end of a long shortest path. Searches from that path's middle (from both middles if it
+    has two) give upper bounds that are exact in trees and tight elsewhere.
     """
     length = 0
     middle = other_middle = tile = far

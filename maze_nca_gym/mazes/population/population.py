@@ -330,7 +330,7 @@ class LevelPopulation:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], state: Any) -> LevelPopulation:
-        """Return the population whose `to_arrays` returned these arrays and this state.
+        """Restore a population from the arrays and the state that `to_arrays` returned.
 
         Raises:
             ValueError: an array is missing or of another type or length, or a value is out of range. Also levels of
