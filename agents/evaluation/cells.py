@@ -14,7 +14,7 @@ from maze_nca_gym.mazes.families import most_levels
 from maze_nca_gym.mazes.levels import LevelSet, has_border
 
 from ..policies.environments import border_warning
-from ..policies.policy import Policy, to_device
+from ..policies.policy import Policy
 from ..rollouts import Batch, default_steps, label, try_out
 from ..runs import ProgressBar
 from .metrics import Evaluation, Metrics, measure
@@ -108,15 +108,6 @@ class Result:
     def n_wrong(self) -> int:
         """The number of levels that are not solved after the last iteration."""
         return round((1 - self.metrics.optimal.value) * self.evaluation.n_levels)
-
-
-def on_device(policies: Mapping[str, Policy], device: str | None) -> dict[str, Policy]:
-    """Return policies moved to a device; None leaves them where they are.
-
-    Raises:
-        ValueError: there is no such device, or it has no float64, in which exact policies compute.
-    """
-    return {name: to_device(policy, device) for name, policy in policies.items()}
 
 
 def prepare(

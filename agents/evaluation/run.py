@@ -90,13 +90,13 @@ def evaluate(
     """
     from ..policies.policy import common_task
     from ..rollouts.levels import describe_source, first_levels
-    from .cells import measure_cell, on_device, prepare
+    from .cells import measure_cell, prepare
     from .iterations import keep_iterations
     from .results import EvaluationResults
 
     if out is not None:
         check_folder("--out", Path(out))
-    found = on_device(named_policies(policies), device)
+    found = named_policies(policies, device)
     task = common_task(found)
     free = levels is None and steps is None
     check(free or not find_iterations, "find_iterations is for families of levels, without levels or steps")

@@ -132,7 +132,6 @@ def evolve(
         MemoryError: the device has too little memory.
         OSError: a file could not be written, or another process works in the folder.
     """
-    from ..evaluation.cells import on_device
     from ..policies.policy import Policy, common_task
     from ..policies.registry import named_policies
     from .measure import Regret, find_opponents
@@ -146,7 +145,7 @@ def evolve(
         # the policies, which must be of one task
         if not isinstance(policies, str | os.PathLike | Policy | Mapping):
             policies = [*policies]
-        found = on_device(named_policies(policies), device)
+        found = named_policies(policies, device)
         task = common_task(found)
         task.check_one_channel("its levels cannot evolve")
         # each option is of the rounds, the population, its mutation or the generator

@@ -261,7 +261,9 @@ def make_env(policy: str | Path | Policy, num_envs: int | None = None, **options
     return environments.make_env(policy, num_envs, **options)
 
 
-def named_policies(policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy]) -> dict[str, Policy]:
+def named_policies(
+    policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy], device: str | None = None
+) -> dict[str, Policy]:
     """Return policies by name, each once; a policy without a name gets the name of its class.
 
     >>> named_policies(["first=runs/1/model.safetensors", "second=runs/2/model.safetensors"]).keys()
@@ -269,19 +271,24 @@ def named_policies(policies: str | Path | Policy | Iterable[str | Path] | Mappin
     Args:
         policies: a policy; a mapping from names to policies; or names for `load`, each of which may be preceded by
             another name to use, as in NAME=POLICY.
+        device: the device to which they are moved; None leaves them where they are.
 
     Raises:
-        ValueError: no policy, an unknown name, one name for two policies, or something else than policies.
+        ValueError: no policy, an unknown name, one name for two policies, or something else than policies; or there is
+            no such device, or it has no float64, in which exact policies compute.
     """
-    from .policy import Policy
+    from .policy import Policy, to_device
 
+    found: Mapping[str, Policy]
     if isinstance(policies, Policy):
-        return {type(policies).__name__: policies}
-    if not isinstance(policies, Mapping):
-        policies = {label: load(name) for label, name in by_label(policies).items()}
-    check(bool(policies), "name at least one policy, or a model file (*.safetensors)")
-    check_named(policies, Policy)
-    return dict(policies)
+        found = {type(policies).__name__: policies}
+    elif isinstance(policies, Mapping):
+        found = policies
+    else:
+        found = {label: load(name) for label, name in by_label(policies).items()}
+    check(bool(found), "name at least one policy, or a model file (*.safetensors)")
+    check_named(found, Policy)
+    return {name: to_device(policy, device) for name, policy in found.items()}
 
 
 def named_policy(policy: str | Path | Policy) -> tuple[str, Policy]:

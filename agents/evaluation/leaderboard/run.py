@@ -87,8 +87,8 @@ def bench(
         MemoryError: the device has too little memory.
         OSError: a file could not be read or written.
     """
-    from ...policies.policy import Policy
-    from ..cells import on_device, prepare
+    from ...policies.policy import Policy, to_device
+    from ..cells import prepare
     from ..named_metrics import score_named
     from .answers import judge_tokens, paths_of
     from .board import BOARD, Board
@@ -110,7 +110,7 @@ def bench(
         chosen = [benchmark.from_files(data) for benchmark in chosen]
     # what is measured: policies, and predictions, all of which are read first: a wrong file should not be found late
     entrants, learned_from = find_entrants(policies)
-    models = on_device({name: what for name, what in entrants.items() if isinstance(what, Policy)}, device)
+    models = {name: to_device(what, device) for name, what in entrants.items() if isinstance(what, Policy)}
     predicted = {
         (benchmark.name, name): read_predictions(what, benchmark)
         for benchmark, (name, what) in product(chosen, entrants.items())
