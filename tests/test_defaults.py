@@ -32,7 +32,7 @@ TABLE = {
     "mazes.diameter": "order='ULDR'",
     "mazes.first_steps": "order='ULDR'",
     "mazes.generate": "size=16, generator='random'",
-    "mazes.load_levels": "letters='.#ST', task='shortest-path'",
+    "mazes.load_levels": "task='shortest-path'",
     "mazes.mutate": "kind='flip'",
     "mazes.one_hot": "n_tiles=4",
     "mazes.paper_accuracy": "minibatch=64",

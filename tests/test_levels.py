@@ -248,7 +248,6 @@ class TestLoadLevels:
         np.testing.assert_array_equal(load_levels(["S ", " T"]).tiles, load_levels("S \n T").tiles)
         np.testing.assert_array_equal(load_levels(["S.T\n", "S.T\n"]).tiles, [[[2, 0, 3]]] * 2)
         np.testing.assert_array_equal(load_levels("S.T\n").tiles, [[[2, 0, 3]]])
-        np.testing.assert_array_equal(load_levels("o_x", "_#ox").tiles, [[[2, 0, 3]]])
 
     @for_each(
         ("given", "message"),
@@ -269,7 +268,7 @@ class TestLoadLevels:
 
     @for_each("letters", ["", " #ST", ".# T", ".#*T", ".##T", ".#\nT", 3])
     def test_letters_that_no_drawing_can_have(self, letters: Any) -> None:
-        for call in (parse, load_levels, lambda _, letters: to_text(SOME[0], letters=letters)):
+        for call in (parse, lambda _, letters: to_text(SOME[0], letters=letters)):
             refused("letters must be", call, "S.T\n.#.", letters=letters)
 
     def test_missing_file(self, tmp_path: Path) -> None:

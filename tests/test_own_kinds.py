@@ -107,7 +107,7 @@ def test_no_answer_with_one_tile_more_or_less_is_optimal(name: str) -> None:
 def test_files_of_levels(task: str, suffix: str, tmp_path: Path) -> None:
     found, file = find_task(task), tmp_path / f"{task}{suffix}"
     levels = generate(file, n=3, size=6, task=task)
-    np.testing.assert_array_equal(load_levels(file, found.letters).tiles, levels.tiles)
+    np.testing.assert_array_equal(load_levels(file, found).tiles, levels.tiles)
     assert (levels.tiles == found.generate(np.random.default_rng(0), 3, 6)).all()
     model = NCA(found.n_tiles, 8, task=task, n_iterations=2)
     assert evaluate({"mine": model}, levels=file, steps=2)[0].evaluation.n_levels == 3

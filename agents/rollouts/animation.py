@@ -66,7 +66,7 @@ def animate(
     """
     name, model = named_policy(policy)
     task = model.problem
-    tiles = task.prepare(load_levels(level, task.letters, task.name).tiles[:1])
+    tiles = task.prepare(load_levels(level, task).tiles[:1])
     labelled = label(model, tiles)
     if n_iterations is None:
         n_iterations = int(run_until_solved(model, labelled).steps[0])

@@ -158,7 +158,7 @@ def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None, task: Tas
     Raises:
         ValueError: no such levels, or fewer than `n`.
     """
-    found = load_levels(levels, task.letters, task)
+    found = load_levels(levels, task)
     message = f"--n must be at most {len(found)}, the number of levels of {describe_source(levels)}, got {n}"
     check(n is None or n <= len(found), message)
     tiles = found.tiles[:n]

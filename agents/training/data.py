@@ -208,7 +208,7 @@ def _named(name: str, config: TrainingConfig) -> Batch:
     Sources and targets become empty tiles if the task has none.
     """
     task = config.problem
-    tiles = task.prepare(load_levels(name, task.letters, task).tiles)
+    tiles = task.prepare(load_levels(name, task).tiles)
     height, width = tiles.shape[1:]
     check(height == width, f"the levels of {name} must be square, got {height}x{width}")
     sizes = ", ".join(map(str, config.sizes))

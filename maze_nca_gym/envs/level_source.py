@@ -104,7 +104,7 @@ class LevelSource:
         """
         check_flag("in_order", in_order)
         self.task = task
-        self._set = None if levels is None else task.prepare(load_levels(levels, task.letters, task.name).tiles)
+        self._set = None if levels is None else task.prepare(load_levels(levels, task).tiles)
         self._in_order = in_order
         if self._set is None:
             if in_order:

@@ -82,9 +82,7 @@ def pack_file(name: str) -> Iterator[Path]:
         yield path
 
 
-def load_levels(
-    levels: LevelSet | str | Path | ArrayLike, letters: str = GLYPHS, task: str | Task = "shortest-path"
-) -> LevelSet:
+def load_levels(levels: LevelSet | str | Path | ArrayLike, task: str | Task = "shortest-path") -> LevelSet:
     """Return a level set from what users pass as `levels=`.
 
     Args:
@@ -96,17 +94,16 @@ def load_levels(
             (N, H, W) integers. Drawings are one text or a list of texts, the rows of a text separated by line breaks or
             by the two characters `\\n`; a list of texts without line breaks has the rows of one level. Text of one line
             is a name, a path or, if it consists of tiles only, a drawing.
-        letters: letters of the kinds of tile in drawings.
-        task: the task, or its name, whose test set a name means; "diameter" has the same mazes without sources and
-            targets.
+        task: the task, or its name, whose letters drawings have, and whose test set a name means; "diameter" has the
+            same mazes without sources and targets.
 
     Raises:
         ValueError: neither a file nor a known name, a file of another kind or a damaged one, or a bad drawing.
     """
-    check_letters(letters)
     task = find_task(task)
     if isinstance(levels, LevelSet):
         return levels
+    letters = task.letters
     if not isinstance(levels, os.PathLike) and (not isinstance(levels, str) or "\n" in levels):
         tiles = read_tiles(levels, letters).copy()  # a copy, since the user may change the array later
         return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
