@@ -138,7 +138,7 @@ def updates(config: TrainingConfig, n_reads: int = 0) -> Callable[[FakeGpu], Non
         for i, batch in enumerate(batches):
             gpu.calls.clear()
             before, gpu.may_wait = gpu.n_reads, not i  # for the first bases of SOAP
-            update(state, batch, stream, Workers(GPU))
+            update(state, batch, Workers(GPU))
             assert not i or gpu.n_reads - before <= n_reads, f"{gpu.n_reads - before} reads in an update"
         read_losses(state)
         kept = [each for parameter in state.model.parameters() for each in (parameter, parameter.grad)]

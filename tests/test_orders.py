@@ -21,6 +21,7 @@ from maze_nca_gym.agents import Policy, bench, load, make_env, train
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.training import changed
+from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.evolving_levels import EvolvingLevels
 from maze_nca_gym.agents.training.session import changes
 from maze_nca_gym.cli import main
@@ -231,5 +232,7 @@ class TestTraining:
         refused("is for the task shortest-path-DLRU, not diameter", changed, "fast", task="diameter", **start)
 
     def test_levels_evolve_with_targets_of_the_order(self) -> None:
-        population = EvolvingLevels.start(changed("fast", order=ORDER, evolve=True, n_levels=2, sizes=(6,))).population
+        population = EvolvingLevels.start(
+            LevelStream(changed("fast", order=ORDER, evolve=True, n_levels=2, sizes=(6,)))
+        ).population
         np.testing.assert_array_equal(population.fresh(LEVELS).targets, PATHS)

@@ -198,7 +198,7 @@ class TestATaskOfOnesOwn:
         )
         state, stream = TrainingState.start(config, torch.device("cpu")), LevelStream(config)
         workers = Workers(torch.device("cpu"))
-        losses = [update(state, stream.batch(i), stream, workers) for i in range(config.n_updates)]
+        losses = [update(state, stream.batch(i), workers) for i in range(config.n_updates)]
         assert np.mean(losses[-5:]) < 0.8 * losses[0]
         model = load_model(save_model(state.model.eval(), tmp_path / "model"))
         assert model.task == "dead-ends"

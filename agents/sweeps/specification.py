@@ -308,7 +308,7 @@ def read_sweep(what: str | Path | Mapping[str, Any]) -> Sweep:
 
 def _sweep(content: Mapping[str, Any]) -> Sweep:
     from ..training.config import OPTIONS, changed
-    from ..training.data import LevelStream, validation_batch
+    from ..training.data import LevelStream
     from ..training.options import options_of_model
     from ..training.presets import PRESETS
 
@@ -340,9 +340,9 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
     for name, options in rows:
         try:
             config = changed(options["preset"], **{key: value for key, value in options.items() if key != "preset"})
-            LevelStream(config)
+            stream = LevelStream(config)
             if config.validation_set is not None:
-                validation_batch(config)
+                _ = stream.validation
         except ValueError as error:
             raise ValueError(f"row {name!r}: {error}") from error
         late = f"halve must be below n_updates, {config.n_updates}, got {[*given.halve]}"

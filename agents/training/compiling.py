@@ -12,7 +12,6 @@ import torch
 from maze_nca_gym.support.random_streams import rng_for
 
 from ..rollouts.engines import PYTORCH, engine_for
-from .data import LevelStream
 from .device_batch import DeviceBatch
 from .processes import Workers
 from .state import TrainingState
@@ -55,8 +54,8 @@ def compile_if_faster(state: TrainingState, workers: Workers) -> str:
         state: the run before its next update; only how its model is run can change.
         workers: the workers that share its batches.
     """
-    config, stream = state.config, LevelStream(state.config)
-    levels = [stream.draw(rng_for(config.seed, "compile"), config.batch_size, size) for size in config.sizes]
+    config = state.config
+    levels = [state.stream.draw(rng_for(config.seed, "compile"), config.batch_size, size) for size in config.sizes]
     parts = [each[workers.rank :: workers.size] for each in levels]
     batches = [DeviceBatch.of(part, workers.device, config.guide) for part in parts]
     maze = batches[0].one_hot(state.model.n_tiles)

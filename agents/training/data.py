@@ -38,9 +38,10 @@ def concatenate(batches: list[Batch]) -> Batch:
 
 
 class LevelStream:
-    """The batches of a run, each of which depends only on the configuration and the number of its update.
+    """The levels of a run: its batches, each of which depends only on the configuration and the number of its update,
+    and its validation set.
 
-    Args:
+    Attributes:
         config: the configuration.
         all_sizes: whether all sizes are in use from the start, as in a run that was finished before.
 
@@ -48,8 +49,8 @@ class LevelStream:
         ValueError: the configuration's level set cannot be used for training.
     """
 
-    def __init__(self, config: TrainingConfig, all_sizes: bool = False) -> None:
-        self.config, self.all_sizes = config, all_sizes
+    def __init__(self, config: TrainingConfig) -> None:
+        self.config, self.all_sizes = config, False
         self._given: Tiles | None = None
         if config.level_set is not None:
             name, self._given = config.level_set, _named(config.level_set, config).tiles
@@ -138,6 +139,30 @@ class LevelStream:
         n_levels = self.config.n_levels or self.config.capacity
         return self.draw(rng_for(self.config.seed, "fixed levels"), n_levels, self.config.sizes[0])
 
+    @cached_property
+    def validation(self) -> Batch:
+        """Up to 1,024 levels, (N, H, W), of the run's validation set.
+
+        By default the set has levels of the paper's kind, at the run's first size.
+
+        Raises:
+            ValueError: no such set; or its levels are not square, not of a size of the run, not all solvable, in test
+                sets, or trained on.
+        """
+        config, task, name, size = self.config, self.config.problem, self.config.validation_set, self.config.sizes[0]
+        if name is None:
+            n = min(MOST_VALIDATED, most_levels(size, "validation"))
+            return with_solutions(validation_levels("random", size, task, n).tiles, task)
+        batch = _named(name, config)[:MOST_VALIDATED]
+        tests = held_out(batch.tiles.shape[1] - 2, task, validated=False)
+        n_tests = np.count_nonzero(is_reserved(batch.tiles, tests))
+        check(not n_tests, f"{n_tests:,} of {len(batch):,} levels of {name} are in test sets: validate on others")
+        if self._given is not None:
+            trained = orientations(self._given) if config.dihedral else self._given
+            n_shared = np.count_nonzero(np.isin(level_hashes(batch.tiles), level_hashes(trained)))
+            check(not n_shared, f"{n_shared:,} of {len(batch):,} levels of {name} are trained on: validate on others")
+        return batch
+
 
 @contextmanager
 def made_ahead(stream: LevelStream, start: int) -> Iterator[Iterator[Batch]]:
@@ -174,32 +199,6 @@ def is_held_out(tiles: Tiles, task: Task) -> NDArray[np.bool_]:
     """Return which of (N, S, S) levels are held out, (N,) bool: those of test and validation sets, which no training
     may use."""
     return is_reserved(tiles, held_out(tiles.shape[1] - 2, task))
-
-
-def validation_batch(config: TrainingConfig) -> Batch:
-    """Return up to 1,024 levels, (N, H, W), of a run's validation set.
-
-    By default the set has levels of the paper's kind, at the run's first size.
-
-    Raises:
-        ValueError: no such set; or its levels are not square, not of a size of the run, not all solvable, in test sets,
-            or trained on.
-    """
-    name, size = config.validation_set, config.sizes[0]
-    if name is None:
-        n = min(MOST_VALIDATED, most_levels(size, "validation"))
-        return with_solutions(validation_levels("random", size, config.problem, n).tiles, config.problem)
-    batch = _named(name, config)[:MOST_VALIDATED]
-    tests = held_out(batch.tiles.shape[1] - 2, config.problem, validated=False)
-    n_tests = np.count_nonzero(is_reserved(batch.tiles, tests))
-    check(not n_tests, f"{n_tests:,} of {len(batch):,} levels of {name} are in test sets: validate on others")
-    if config.level_set is not None:
-        trained = _named(config.level_set, config).tiles
-        if config.dihedral:
-            trained = orientations(trained)
-        n_shared = np.count_nonzero(np.isin(level_hashes(batch.tiles), level_hashes(trained)))
-        check(not n_shared, f"{n_shared:,} of {len(batch):,} levels of {name} are trained on: validate on others")
-    return batch
 
 
 def _named(name: str, config: TrainingConfig) -> Batch:

@@ -49,7 +49,7 @@ class EvolvingLevels:
     seconds: float = 0.0
 
     @classmethod
-    def start(cls, config: TrainingConfig) -> EvolvingLevels:
+    def start(cls, stream: LevelStream) -> EvolvingLevels:
         """Return the first population: the run's fixed training set or, without one, fresh levels that fill it.
 
         Their regret is the regret of an empty path: an untrained model draws hardly anything better.
@@ -57,9 +57,9 @@ class EvolvingLevels:
         Raises:
             ValueError: nearly all levels of this size are held out.
         """
-        own = {each.name: getattr(config, each.name) for each in fields(PopulationConfig)}
+        own = {each.name: getattr(stream.config, each.name) for each in fields(PopulationConfig)}
         population = LevelPopulation(PopulationConfig(**own))
-        levels = population.fresh(LevelStream(config).fixed.tiles)
+        levels = population.fresh(stream.fixed.tiles)
         population.insert(levels, levels.targets.mean(axis=(1, 2)), np.zeros(len(levels)))
         return cls(population)
 

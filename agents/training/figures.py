@@ -13,8 +13,7 @@ from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, save_pn
 
 from ..policies.policy import Policy
 from ..rollouts import Batch, default_steps, encode, iterate, path_of
-from .config import TrainingConfig
-from .data import concatenate, validation_batch, with_solutions
+from .data import LevelStream, concatenate, with_solutions
 from .losses import counted_iterations
 
 ROWS = 4
@@ -29,17 +28,17 @@ GAP = 12
 
 
 @torch.no_grad()
-def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path) -> Path:
+def draw_rollouts(policy: Policy, stream: LevelStream, title: str, path: Path) -> Path:
     """Write a PNG file with one row per level: the path after some iterations, then the solution; returns its path.
 
     Args:
         policy: the policy to run.
-        config: the configuration of its training. The levels are from its validation set, or held-out levels of its
-            families and first size.
+        stream: the levels of its training. Those that are drawn are from the run's own validation set, or held-out
+            levels of its families and first size.
         title: a line above the rows.
         path: the file.
     """
-    rows, task = _rows(config), policy.problem
+    rows, task = _rows(stream), policy.problem
     tiles, target = rows.tiles, rows.target
     n_steps = default_steps(policy, target)
     steps = counted_iterations(MOMENTS, n_steps)
@@ -57,10 +56,11 @@ def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path
     return save_png(path, captioned(sheet, title, size=20, margin=GAP))
 
 
-def _rows(config: TrainingConfig) -> Batch:
+def _rows(stream: LevelStream) -> Batch:
     """Return levels of a run's own validation set, or of each of its families, up to the longest of all candidates."""
+    config = stream.config
     if config.validation_set is not None:
-        sources = [validation_batch(config)[:CANDIDATES]]
+        sources = [stream.validation[:CANDIDATES]]
     else:
         named = (config.sizes[0], config.problem, CANDIDATES)
         of_families = (validation_levels(family, *named).tiles for family in config.families)

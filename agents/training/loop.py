@@ -14,7 +14,7 @@ from ..policies.precision import tf32
 from ..policies.weights import save_model
 from ..rollouts import Batch, default_steps, find_paths
 from ..runs import Line, Pause, RunFolder
-from .data import LevelStream, made_ahead, validation_batch
+from .data import made_ahead
 from .processes import Workers
 from .state import MODEL, TrainingState
 from .updates import read_losses, update
@@ -73,10 +73,9 @@ def run_updates(
         KeyboardInterrupt: after Ctrl-C, when the state has been saved.
         OSError: a file could not be written; the last checkpoint is intact.
     """
-    config, evolution = state.config, state.evolution
+    config, evolution, stream, held_out = state.config, state.evolution, state.stream, state.stream.validation
     if config.batch_size % workers.size:
         raise ValueError(f"batch_size {config.batch_size} must be a multiple of the {workers.size} workers")
-    stream, held_out = LevelStream(config, all_sizes=bool(state.continued)), validation_batch(config)
     if state.update < config.n_updates:
         stream.batch(state.update)  # raises where there are no such levels, before anything is written
     # to agree on whether to end, GPUs have to be waited for: several workers with GPUs ask only after a line of metrics
@@ -98,7 +97,7 @@ def run_updates(
         for batch in batches:
             # an update
             began = time.perf_counter()
-            update(state, batch, stream, workers)
+            update(state, batch, workers)
             is_last = state.update == config.n_updates
             is_due, pauses = is_last or state.update % intervals.log == 0, False
             if is_due:

@@ -13,7 +13,7 @@ from maze_nca_gym.support.pictures import beside_results
 
 from ..policies.policy import Policy
 from ..runs import Line, ProgressBar, RunFolder, duration
-from .config import TrainingConfig
+from .data import LevelStream
 from .loop import COLUMNS, Report
 
 EVENTS, EVENT_FILES = "tb", "events.out.tfevents.*"
@@ -26,7 +26,7 @@ EVERY = 60.0
 @contextmanager
 def reporting(
     run: RunFolder,
-    config: TrainingConfig,
+    stream: LevelStream,
     update: int = 0,
     on_update: Callable[[Line], object] = lambda line: None,
     *,
@@ -36,7 +36,7 @@ def reporting(
 
     Args:
         run: the folder of the run, which has begun.
-        config: the configuration of the run.
+        stream: the levels of the run.
         update: the update of the checkpoint from which it continues, or 0.
         on_update: receives each line too, once it is in the folder.
         tensorboard: whether to write events, into the folder `tb`.
@@ -48,7 +48,7 @@ def reporting(
         ValueError: TensorBoard is not installed.
         OSError: a file could not be written.
     """
-    drawn_at, n_drawn, lines = -EVERY, 0, run.lines
+    config, drawn_at, n_drawn, lines = stream.config, -EVERY, 0, run.lines
 
     def draw(policy: Policy | None = None) -> None:
         """Draw what the policy does, if one is given, and the curves, if there are new lines."""
@@ -63,7 +63,7 @@ def reporting(
             with beside_results():
                 from .figures import draw_rollouts
 
-                draw_rollouts(policy, config, title, run.path / ROLLOUTS)
+                draw_rollouts(policy, stream, title, run.path / ROLLOUTS)
             drawn_at = time.monotonic()
         if len(lines) > max(n_drawn, 1):  # a single line is no curve, and need not wait for matplotlib
             with beside_results():

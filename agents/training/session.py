@@ -21,7 +21,6 @@ from ..rollouts.pytorch import learning_on
 from ..runs import CHECKPOINT, Line, RunFolder, alone_in, asked_to_stop, duration, number_in_environment, recorded
 from .compiling import check_compile, compile_if_faster
 from .config import TrainingConfig, preset
-from .data import LevelStream, validation_batch
 from .loop import LEVELS, Intervals, run_updates
 from .presets import PRESETS
 from .processes import Workers, find_workers, usable_cores
@@ -67,10 +66,9 @@ def run_session(
         threads = max(1, usable_cores() // number_in_environment("LOCAL_WORLD_SIZE"))
     # asked_to_stop from here on: a KeyboardInterrupt while the checkpoint is read would make it seem damaged
     with learning_on(threads), asked_to_stop(), ExitStack() as lock:
-        fresh = TrainingState.start(config, workers.device)
+        state = TrainingState.start(config, workers.device)
         # what can fail must fail before an older run in the folder is overwritten
-        LevelStream(config)
-        validation_batch(config)
+        _ = state.stream.validation
         if tensorboard:
             find_tensorboard()
         opened = partial(
@@ -99,19 +97,18 @@ def run_session(
         # the state: of a finished run, of a checkpoint, or a new one
         wanted: bool | Literal["auto", "graphs"] = config.compile
         if run.continues and run.found is not None:
-            state, wanted = fresh, run.found["compiled"]
+            wanted = run.found["compiled"]
             state.continue_run(load_model(folder / MODEL), run.lines[-1], run.found["continued"])
-        else:
-            state = TrainingState.load(run, config, workers.device) or fresh
+        elif state.restore(run, workers.device):
+            wanted = False  # a checkpoint's updates are compiled as they were
         if run.writes:
             _announce(run, state, workers)
-        if state is fresh:
-            if wanted == "auto":
-                said = compile_if_faster(state, workers)
-                if run.writes:
-                    print(said)
-            elif wanted:
-                state.compile(wanted)
+        if wanted == "auto":
+            said = compile_if_faster(state, workers)
+            if run.writes:
+                print(said)
+        elif wanted:
+            state.compile(wanted)
         # the updates
         if run.continues:
             state.save(run)  # before the description: if it is interrupted here, the finished run is still one
@@ -119,7 +116,7 @@ def run_session(
         checkpoint = run.path / CHECKPOINT
         try:
             if run.writes:
-                with reporting(run, config, state.update, on_update, tensorboard=tensorboard) as report:
+                with reporting(run, state.stream, state.update, on_update, tensorboard=tensorboard) as report:
                     run_updates(state, run, workers, intervals, report)
             else:
                 run_updates(state, run, workers, intervals)

@@ -17,6 +17,7 @@ from ..policies.policy import Policy
 from ..rollouts.cuda_graphs import CudaGraphs
 from ..runs import Line, RunFolder
 from .config import TrainingConfig
+from .data import LevelStream
 from .evolving_levels import EvolvingLevels
 from .optimisers import OPTIMISERS
 from .pool import StatePool
@@ -33,6 +34,7 @@ class TrainingState:
 
     Attributes:
         config: the configuration of the run.
+        stream: its levels.
         model: the model being trained, on the device.
         optimiser: its optimiser, of the configuration's kind.
         average: a model with the moving average of the weights, or None if the configuration has none.
@@ -50,6 +52,7 @@ class TrainingState:
     """
 
     config: TrainingConfig
+    stream: LevelStream
     model: Policy
     optimiser: Optimizer
     average: Policy | None
@@ -65,20 +68,18 @@ class TrainingState:
     line_seconds: float = 0.0
 
     @classmethod
-    def start(
-        cls, config: TrainingConfig, device: torch.device, evolution: EvolvingLevels | None = None
-    ) -> TrainingState:
-        """Return a run before its first update; if its levels evolve, with the given population or a new one.
+    def start(cls, config: TrainingConfig, device: torch.device) -> TrainingState:
+        """Return a run before its first update; if its levels evolve, with a new population.
 
         Raises:
-            ValueError: its levels evolve, and nearly all levels of this size are held out.
+            ValueError: its level set cannot be used; or its levels evolve, and nearly all of this size are held out.
         """
-        if config.evolve and evolution is None:
-            evolution = EvolvingLevels.start(config)
+        stream = LevelStream(config)
+        evolution = EvolvingLevels.start(stream) if config.evolve else None
         model = config.make_model().to(device)
         average = copy.deepcopy(model) if config.ema_decay else None
         optimiser = OPTIMISERS[config.optimiser].make(model.parameters(), lr=config.learning_rate)
-        return cls(config, model, optimiser, average, evolution=evolution)
+        return cls(config, stream, model, optimiser, average, evolution=evolution)
 
     def compile(self, how: Literal[True, "graphs"] = True) -> None:
         """Compile the model's iterations with `torch.compile`, or have its rollouts recorded as CUDA graphs."""
@@ -101,6 +102,7 @@ class TrainingState:
                 model.load_state_dict(policy.state_dict())
         self.update, self.seconds = int(line["update"]), line["seconds"]
         self.continued = (*continued, self.update)
+        self.stream.all_sizes = True
 
     @property
     def begin(self) -> int:
@@ -142,43 +144,40 @@ class TrainingState:
             parts[POPULATION] = {name: torch.from_numpy(array) for name, array in arrays.items()}
         return parts
 
-    @classmethod
-    def load(cls, run: RunFolder, config: TrainingConfig, device: torch.device) -> TrainingState | None:
-        """Return the state in a run's checkpoint; None if it has none.
+    def restore(self, run: RunFolder, device: torch.device) -> bool:
+        """Take all values from a run's checkpoint, before the first update; return whether it has one.
 
         Args:
             run: its folder.
-            config: its configuration.
-            device: the device for the model and its levels.
+            device: the device of the model and its levels.
 
         Raises:
             ValueError: the file is no checkpoint, damaged, or of another configuration; the message says what to do.
         """
         found = run.load(MODEL)
         if found is None:
-            return None
+            return False
         numbers, parts = found
-        evolution = None
-        if config.evolve:
+        if self.evolution is not None:
             arrays = {name: tensor.numpy() for name, tensor in parts[POPULATION].items()}
             population = LevelPopulation.from_arrays(arrays, numbers["evolution"].pop("population"))
-            evolution = EvolvingLevels(population, **numbers["evolution"])
-        state = cls.start(config, device, evolution)
+            self.evolution = EvolvingLevels(population, **numbers["evolution"])
         for name in ("update", "seconds", "losses", "line_seconds"):
-            setattr(state, name, numbers[name])
-        state.continued = tuple(numbers["continued"])
+            setattr(self, name, numbers[name])
+        self.continued = tuple(numbers["continued"])
+        self.stream.all_sizes = bool(self.continued)
         if numbers["compiled"]:
-            state.compile(numbers["compiled"])
-        state.model.load_state_dict(parts["model"])
-        if state.average is not None:
-            state.average.load_state_dict(parts["average"])
-        on_device = state.optimiser.defaults.get("capturable", False)
-        for key, parameter in state.model.named_parameters() if state.update > state.begin else ():
-            names = OPTIMISERS[config.optimiser].empty(parameter)
+            self.compile(numbers["compiled"])
+        self.model.load_state_dict(parts["model"])
+        if self.average is not None:
+            self.average.load_state_dict(parts["average"])
+        on_device = self.optimiser.defaults.get("capturable", False)
+        for key, parameter in self.model.named_parameters() if self.update > self.begin else ():
+            names = OPTIMISERS[self.config.optimiser].empty(parameter)
             kept = {name: parts[name][key].to(parameter, copy=True) for name in names}
             where = parameter.device if on_device else None
-            step = torch.tensor(float(state.update - state.begin), dtype=torch.float32, device=where)
-            state.optimiser.state[parameter] = {"step": step, **kept}
+            step = torch.tensor(float(self.update - self.begin), dtype=torch.float32, device=where)
+            self.optimiser.state[parameter] = {"step": step, **kept}
         for size in numbers["pools"]:
-            state.pools[size] = StatePool.from_tensors(parts[f"pool {size}"], config, device)
-        return state
+            self.pools[size] = StatePool.from_tensors(parts[f"pool {size}"], self.config, device)
+        return True

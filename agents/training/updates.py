@@ -16,7 +16,6 @@ from ..policies.policy import PATH
 from ..policies.precision import tf32
 from ..rollouts import Batch, rollout
 from ..rollouts.engines import preferring
-from .data import LevelStream
 from .device_batch import DeviceBatch, solution_lengths
 from .losses import counted_iterations, guidance_losses, had_time, path_losses
 from .optimisers import SCHEDULES
@@ -34,7 +33,7 @@ class Diverged(RuntimeError):
     """Raised when the loss or its gradient is no longer finite, or the loss has exploded."""
 
 
-def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> Tensor:
+def update(state: TrainingState, batch: Batch, workers: Workers) -> Tensor:
     """Make one update, after which the levels may evolve; return the loss before it, averaged over the workers.
 
     It does not wait for a GPU, unless levels evolve, are edited or have several optimal solutions (`nearest_solution`):
@@ -43,7 +42,6 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
     Args:
         state: the state of the run, which is changed. The loss and its gradient norm are appended to `unread`.
         batch: the (n_fresh, H, W) levels of this update; with a pool or a population, its newcomers.
-        stream: the stream from which new pools are filled.
         workers: the workers that share the batch.
 
     Returns:
@@ -59,7 +57,7 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
         group["lr"] = rate
     state.optimiser.zero_grad()
     if config.pool_size:
-        loss, after = _pooled(state, batch, stream, workers)
+        loss, after = _pooled(state, batch, workers)
     else:
         assert config.n_iterations is not None
         if evolution is not None:
@@ -111,12 +109,12 @@ def _check(loss: float, norm: float, number: int) -> None:
         raise Diverged(f"before update {number} the loss was {loss:.3g}, the norm of its gradient {norm:.3g}")
 
 
-def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
+def _pooled(state: TrainingState, newcomers: Batch, workers: Workers) -> tuple[Tensor, Tensor]:
     """Roll out from states in the pool of this size, and store the states after the rollout."""
     config, size = state.config, newcomers.tiles.shape[1] - 2
     rng = rng_for(config.seed, "pool", state.update)
     if size not in state.pools:
-        levels = stream.draw(rng_for(config.seed, "pool of size", size), config.pool_size, size)
+        levels = state.stream.draw(rng_for(config.seed, "pool of size", size), config.pool_size, size)
         kept = DeviceBatch.of(levels, workers.device, config.guide)
         state.pools[size] = StatePool.fresh(kept, state.model.n_channels, Patience.of(config))
     pool = state.pools[size]

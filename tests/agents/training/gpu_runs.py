@@ -44,7 +44,7 @@ def run(config: TrainingConfig, device: torch.device, n: int | None = None) -> T
     """The state after some updates."""
     state, stream = TrainingState.start(config, device), LevelStream(config)
     for _ in range(config.n_updates if n is None else n):
-        update(state, stream.batch(state.update), stream, Workers(device))
+        update(state, stream.batch(state.update), Workers(device))
     return state
 
 
@@ -72,10 +72,11 @@ def flat(state: TrainingState) -> dict[str, torch.Tensor]:
 def trained(config: TrainingConfig, folder: Path, device: torch.device, n: int) -> TrainingState:
     """The state of a run in a folder after `n` more updates, or all that are left."""
     run = opened(folder, config)
-    state = TrainingState.load(run, config, device) or TrainingState.start(config, device)
+    state = TrainingState.start(config, device)
+    state.restore(run, device)
     stream = LevelStream(config)
     for _ in range(n):
-        update(state, stream.batch(state.update), stream, Workers(device))
+        update(state, stream.batch(state.update), Workers(device))
     read_losses(state)
     state.save(run)
     return state

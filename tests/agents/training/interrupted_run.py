@@ -61,7 +61,8 @@ def train_in(folder: Path, config: TrainingConfig, save: float, out: TextIO) -> 
     with asked_to_stop():
         print("ready", file=out, flush=True)
         run = opened(folder, config)
-        state = TrainingState.load(run, config, CPU) or TrainingState.start(config, CPU)
+        state = TrainingState.start(config, CPU)
+        state.restore(run, CPU)
         run_updates(state, run, ALONE, Intervals(log=1, validate=150, save=save), report)
 
 
@@ -103,7 +104,7 @@ def interrupt(folder: Path, config: TrainingConfig, save: float, seed: int, numb
     rng, whole, pieces = random.Random(seed), folder / "whole", folder / "pieces"
     whole.mkdir(parents=True)
     pieces.mkdir()
-    data.validation_batch(config)
+    _ = data.LevelStream(config).validation
     data.held_out(config.sizes[0], config.problem)
     codes, interrupted = finish(lambda out: train_in(whole, config, save, out)), []
     for number in numbers:

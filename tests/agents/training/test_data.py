@@ -20,7 +20,7 @@ from maze_nca_gym.agents.evolution import run as evolution
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.training import TrainingConfig, changed, data
-from maze_nca_gym.agents.training.data import LevelStream, is_held_out, made_ahead, validation_batch
+from maze_nca_gym.agents.training.data import LevelStream, is_held_out, made_ahead
 from maze_nca_gym.mazes import levels, solvers
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, held_out_levels
 from maze_nca_gym.mazes.families import (
@@ -226,11 +226,11 @@ def test_level_sets_that_cannot_be_trained_on_are_refused_before_anything_is_wri
 def test_a_run_validates_on_its_own_validation_set(tmp_path):
     own = own_levels(tmp_path, n=1030)
     config = tiny(sizes=(4, 6), validation_set=str(tmp_path / "own.npz"))
-    batch = validation_batch(config)
+    batch = LevelStream(config).validation
     np.testing.assert_array_equal(batch.tiles, own.tiles[:1024])
     np.testing.assert_array_equal(batch.target, shortest_path(own.tiles[:1024]))
     validation_levels("random", 6, "shortest-path", 20).save(tmp_path / "own.npz")
-    assert len(validation_batch(config)) == 20, "levels of the package's own validation set may be there"
+    assert len(LevelStream(config).validation) == 20, "levels of the package's own validation set may be there"
 
 
 @for_each(
@@ -251,7 +251,7 @@ def test_validation_sets_that_do_not_fit(tmp_path, monkeypatch, options, message
     own = own_levels(tmp_path)
     levels.LevelSet(own.tiles[4:]).save("two.npz")
     levels.LevelSet(np.ascontiguousarray(own.tiles[4:, ::-1])).save("mirrored.npz")
-    assert len(validation_batch(given(tmp_path, validation_set="mirrored.npz"))) == 2
+    assert len(LevelStream(given(tmp_path, validation_set="mirrored.npz")).validation) == 2
     refused(message, train, given(tmp_path, **options), out="run", device="cpu")
     assert not (tmp_path / "run").exists()
 
@@ -337,10 +337,10 @@ def test_training_sees_nothing_that_is_held_out(monkeypatch):
 
 
 def test_validation_levels_are_those_of_the_named_set():
-    batch = validation_batch(tiny(sizes=(6, 8)))
+    batch = LevelStream(tiny(sizes=(6, 8))).validation
     assert np.array_equal(batch.tiles, validation_levels("random", 6, "shortest-path").tiles)
     assert np.array_equal(batch.target, solvers.shortest_path(batch.tiles))
-    assert validation_batch(tiny(sizes=(6,), task="diameter")).tiles.max() == levels.Tile.WALL
+    assert LevelStream(tiny(sizes=(6,), task="diameter")).validation.tiles.max() == levels.Tile.WALL
 
 
 def test_sizes_without_enough_levels():

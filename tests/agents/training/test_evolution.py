@@ -44,7 +44,7 @@ def test_evolving_levels_get_longer_solutions_than_fixed_ones():
 @for_each(("n_levels", "n"), [(None, 24), (10, 10)])
 def test_a_population_begins_with_the_fixed_training_set(n_levels, n):
     config = tiny(**EVOLVING, n_levels=n_levels)
-    population = EvolvingLevels.start(config).population
+    population = EvolvingLevels.start(LevelStream(config)).population
     fixed = LevelStream(tiny(n_levels=n)).fixed
     assert {one.tobytes() for one in population.tiles} == {one.tobytes() for one in fixed.tiles}
     np.testing.assert_allclose(population.members["fitness"], shortest_path(population.tiles).mean(axis=(1, 2)))

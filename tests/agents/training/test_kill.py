@@ -197,7 +197,7 @@ def test_an_interrupted_run_has_the_same_metrics(tmp_path, monkeypatch, without_
 
     def go_on(folder: Path, state: TrainingState) -> None:
         run = opened(folder, state.config)
-        with reporting(run, state.config, state.update) as report:
+        with reporting(run, state.stream, state.update) as report:
             run_updates(state, run, ALONE, intervals, report)
 
     for name in ("whole", "pieces"):

@@ -45,7 +45,7 @@ def test_updates_wait_for_nothing(name: str) -> None:
     stream, workers = LevelStream(state.config), Workers(GPU)
     with no_waiting():
         for _ in range(2):
-            update(state, stream.batch(state.update), stream, workers)
+            update(state, stream.batch(state.update), workers)
     read_losses(state)
     assert len(state.losses) == 5
 
@@ -71,7 +71,7 @@ def test_updates_launched_as_cuda_graphs_are_those_of_others(name: str, precisio
     for state in (plain, graphs):
         stream = LevelStream(config)
         for _ in range(config.n_updates):
-            update(state, stream.batch(state.update), stream, Workers(GPU))
+            update(state, stream.batch(state.update), Workers(GPU))
     assert_alike(plain, graphs, 0.05 if precision == "bfloat16" else 0.01)
 
 

@@ -11,6 +11,7 @@ from tables import for_each
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.runs import RunFolder, duration, read_metrics
 from maze_nca_gym.agents.training import TrainingConfig, changed, figures, reports
+from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import LevelSet
 from maze_nca_gym.rendering import captioned, draw_level
@@ -29,7 +30,7 @@ def opened(path, config, update=0, **options):
     """A report of a run that begins, or goes on after an update."""
     folder = RunFolder.open(path, config.to_json())
     folder.begin({}, update)
-    return reports.reporting(folder, config, update, **options)
+    return reports.reporting(folder, LevelStream(config), update, **options)
 
 
 @pytest.fixture
@@ -140,12 +141,12 @@ class TestPictures:
             figures, "captioned", lambda *given, **options: said.append(given) or captioned(*given, **options)
         )
         config = changed(CONFIG, families=families)
-        rows = figures._rows(config)
+        rows = figures._rows(LevelStream(config))
         assert len(rows) == n_rows
         lengths = rows.target.sum(axis=(1, 2)).reshape(len(families), -1)
         assert (np.diff(lengths) >= 0).all(), "the last level of a family is the hardest candidate"
         assert lengths.shape[1] == 1 or (lengths[:, 0] < lengths[:, -1]).all()
-        figures.draw_rollouts(policy, config, "title", tmp_path / "sheet.png")
+        figures.draw_rollouts(policy, LevelStream(config), "title", tmp_path / "sheet.png")
         with Image.open(tmp_path / "sheet.png") as image:
             sheet = np.asarray(image)
         side = 34 * 7
@@ -163,7 +164,8 @@ class TestPictures:
     def test_the_rows_are_of_the_validation_set_if_there_is_one(self, tmp_path, n):
         own = LevelSet(generate(np.random.default_rng(3), n, CONFIG.sizes[0]))
         own.save(tmp_path / "own.npz")
-        rows = figures._rows(changed(CONFIG, validation_set=str(tmp_path / "own.npz"), families=("random", "loops")))
+        config = changed(CONFIG, validation_set=str(tmp_path / "own.npz"), families=("random", "loops"))
+        rows = figures._rows(LevelStream(config))
         shown = {tiles.tobytes() for tiles in rows.tiles}
         assert len(rows) == len(shown) == min(n, 4), "no level is drawn twice"
         assert shown <= {tiles.tobytes() for tiles in own.tiles[:64]}
@@ -174,8 +176,8 @@ class TestPictures:
         for n_iterations, family, size in ((8, "random", 6), (None, "random", 6), (None, "perfect", 24)):
             config = changed(CONFIG, n_iterations=n_iterations, pool_size=64, families=(family,), sizes=(size,))
             with pytest.raises(TypeError):  # there are no states to draw
-                figures.draw_rollouts(config.make_model(), config, "title", tmp_path / "sheet.png")
-        longest = figures._rows(config).target.sum(axis=(1, 2)).max()
+                figures.draw_rollouts(config.make_model(), LevelStream(config), "title", tmp_path / "sheet.png")
+        longest = figures._rows(LevelStream(config)).target.sum(axis=(1, 2)).max()
         assert shown == [8, 96, math.ceil(96 * longest / 48)]
 
     def test_figures_that_are_not_finite_are_no_error(self, tmp_path):

@@ -163,7 +163,7 @@ def losses_on_one_batch(n: int, **changes: object) -> list[float]:
     state = started(n_channels=12, n_iterations=4, n_updates=1000, **changes)
     stream = LevelStream(state.config)
     batch = stream.batch(0)
-    return [float(update(state, batch, stream, ALONE)) for _ in range(n)]
+    return [float(update(state, batch, ALONE)) for _ in range(n)]
 
 
 ASKED = [{"task": "shortest-path", "loss": "mse"}, {"task": "diameter", "loss": "cross-entropy"}]
@@ -326,7 +326,7 @@ def test_levels_that_had_no_time_do_not_count():
 def test_what_does_not_count_yields_no_gradient():
     state = started(n_iterations=3, loss_after=1000.0)
     before = [parameter.detach().clone() for parameter in state.model.parameters()]
-    assert update(state, LevelStream(state.config).batch(0), LevelStream(state.config), ALONE) == 0
+    assert update(state, LevelStream(state.config).batch(0), ALONE) == 0
     assert all(map(torch.equal, before, state.model.parameters()))
 
 

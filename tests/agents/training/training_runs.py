@@ -64,7 +64,7 @@ def started(**changes: object) -> TrainingState:
 def make_updates(state: TrainingState, n: int) -> list[float]:
     """Their losses."""
     stream = LevelStream(state.config)
-    return [float(update(state, stream.batch(state.update), stream, ALONE)) for _ in range(n)]
+    return [float(update(state, stream.batch(state.update), ALONE)) for _ in range(n)]
 
 
 def opened(folder: Path, config: TrainingConfig, **options: Any) -> RunFolder:
@@ -82,8 +82,8 @@ def train_in(folder: Path, state: TrainingState, intervals: Intervals | None = N
 
 def loaded(folder: Path, config: TrainingConfig, device: torch.device = CPU) -> TrainingState:
     """The state in a run's checkpoint."""
-    state = TrainingState.load(RunFolder.open(folder, config.to_json(), writes=False), config, device)
-    assert state is not None
+    state = TrainingState.start(config, device)
+    assert state.restore(RunFolder.open(folder, config.to_json(), writes=False), device)
     return state
 
 
