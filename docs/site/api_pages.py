@@ -67,6 +67,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "Training": (
         "agents.training.run",
         "agents.training.config",
+        "agents.training.options",
         "agents.training.losses",
         "agents.automata.run",
         "agents.automata.networks.certificate",
