@@ -107,8 +107,7 @@ def axiom_of(named: str | Axiom) -> Axiom:
     return named if isinstance(named, Axiom) else Axiom(named)
 
 
-@dataclass(frozen=True)
-class Relation:
+class Relation(NamedTuple):
     """A boolean of each tile that a rule switches on for good, round by round.
 
     Attributes:
@@ -125,8 +124,7 @@ class Relation:
     spreads: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True)
-class Later:
+class Later(NamedTuple):
     """A boolean of each tile that comes on a round after the relation `of`, and is no ghost of its own."""
 
     of: str
@@ -137,31 +135,27 @@ class Later:
         return picture.true(self.of, at)
 
 
-@dataclass(frozen=True)
-class Derived:
+class Derived(NamedTuple):
     """A boolean of each tile that is a fact about relations and stages that are defined before it."""
 
     fact: Fact
 
 
-@dataclass(frozen=True)
-class StageAt:
+class StageAt(NamedTuple):
     """A number of the map: the stage of the relation `of` at the only tile of a kind, or 0 if it is not on there."""
 
     of: str
     kind: int
 
 
-@dataclass(frozen=True)
-class Largest:
+class Largest(NamedTuple):
     """A number of the map: the largest stage of the relations `of` a stratum, and `more`; at least 0."""
 
     of: tuple[str, ...]
     more: int = 0
 
 
-@dataclass(frozen=True)
-class Game:
+class Game(NamedTuple):
     """A boolean of each tile that changes: (picture, at) -> whether it is on at first, and whether it is on next, by
     what is on in `picture`."""
 

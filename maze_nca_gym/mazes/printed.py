@@ -113,7 +113,7 @@ def printed_ghosts(ghosts: Ghosts) -> list[Any]:
     """
     answers = [[printed(answer.shown, CENTRE), printed(answer.n_moves)] for answer in ghosts.answers]
     defined = {
-        name: [printed(part, CENTRE) if callable(part) else str(part) for part in vars(definition).values()]
+        name: [printed(part, CENTRE) if callable(part) else str(part) for part in definition]
         for name, definition in ghosts.relations.items()
     }
     follow = defined and has_known_axioms(ghosts)

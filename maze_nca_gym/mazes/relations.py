@@ -28,7 +28,7 @@ from functools import cached_property, partial, reduce
 from itertools import combinations, pairwise
 from math import prod
 from operator import or_
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,8 +82,7 @@ Witness: TypeAlias = tuple[Callable[[Picture, Number], Truth], Callable[[Picture
 the map, (picture, at, number) -> Truth."""
 
 
-@dataclass(frozen=True)
-class Lemma:
+class Lemma(NamedTuple):
     """Facts about a tile that say more than definitions, from which they follow.
 
     Attributes:
@@ -230,8 +229,9 @@ class Relations:
         if isinstance(defined, Later):
             on, stage = self.on(defined.of, picture, at)
             return on, stage + 1
-        if not (isinstance(defined, Relation) and defined.everywhere):
-            return picture.true(name, at), picture.number(self._stage(name), at)
+        assert isinstance(defined, Relation)
+        if not defined.everywhere:
+            return picture.true(name, at), picture.number(defined.stage, at)
         stage = picture.of_map(defined.stage)
         return picture.inside(at) & (stage >= 0), stage
 
@@ -288,11 +288,6 @@ class Relations:
             f"stages of {name} are fewer than tiles": implies(on, stage <= most),
         }
 
-    def _stage(self, name: str) -> str:
-        defined = self.definitions[name]
-        assert isinstance(defined, Relation)
-        return defined.stage
-
     def _most(self, name: str, picture: Picture) -> Number:
         """Return the largest stage that a relation may have: each round switches on a relation of its stratum."""
         stratum = next(stratum for stratum in self.strata if name in stratum)
@@ -303,18 +298,18 @@ class Relations:
     def values(self, tiles: Tiles, look: Look | None = None) -> dict[str, NDArray[Any]]:
         """Return the values on (N, H, W) mazes by name: (N, H, W) bool for what is on, (N, H, W) int for stages, with
         -1 where a relation is off, (N, 1, 1) int for numbers of the map, and (T, N, H, W) bool for games."""
-        picture = MazePicture(tiles, {}, look=look)
-        found = dict[str, NDArray[Any]]()
+        picture, found = MazePicture(tiles, {}, look=look), dict[str, NDArray[Any]]()
+        stages = {name: each.stage for name, each in self.definitions.items() if isinstance(each, Relation)}
         for stratum in self.strata:
             new, seen = self._relations(stratum, picture), _Seen(self, picture)
             for name, defined in stratum.items():
                 if isinstance(defined, Derived) and name not in self.hidden:
                     new[name] = defined.fact(seen, CENTRE)
                 elif isinstance(defined, StageAt):
-                    stage = found[self._stage(defined.of)]
-                    new[name] = stage.max(axis=(1, 2), keepdims=True, where=tiles == defined.kind, initial=0)
+                    here = {"where": tiles == defined.kind, "initial": 0}
+                    new[name] = found[stages[defined.of]].max(axis=(1, 2), keepdims=True, **here)
                 elif isinstance(defined, Largest):
-                    last = [found[self._stage(of)].max(axis=(1, 2), keepdims=True) for of in defined.of]
+                    last = [found[stages[of]].max(axis=(1, 2), keepdims=True) for of in defined.of]
                     new[name] = np.maximum(np.max(last, axis=0) + defined.more, 0)
             new |= self._generations(stratum, picture)
             found |= new
@@ -322,7 +317,7 @@ class Relations:
         if self.spread is not None:
             n_on = found[self.spread[1]].sum(axis=(1, 2), keepdims=True)
             found[self.spread[0]] = np.maximum(n_on - 1, 0)
-        if any(isinstance(defined, Relation) for defined in self.definitions.values()):
+        if stages:
             found[N_TILES] = np.full((len(tiles), 1, 1), prod(tiles.shape[1:]))
         return {name: value for name, value in found.items() if name not in self.hidden}
 
@@ -370,13 +365,8 @@ class _Seen:
         below: Number | None = None,
         when: Number | None = None,
     ) -> None:
-        self._relations, self._picture, self._stratum, self._below, self._when = (
-            relations,
-            picture,
-            stratum,
-            below,
-            when,
-        )
+        self._relations, self._picture, self._stratum = relations, picture, stratum
+        self._below, self._when = below, when
         self.tile, self.inside, self.number, self.of_map = picture.tile, picture.inside, picture.number, picture.of_map
 
     def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Truth:
@@ -389,17 +379,6 @@ class _Seen:
         if isinstance(defined, Relation) and defined.everywhere:
             return self._relations.on(ghost, self._picture, at)[0]
         return self._picture.true(ghost, at, self._when if isinstance(defined, Game) else when)
-
-
-def _settled(found: NDArray[Any], taps: Sequence[str], passable: Any, far: int, step: Any) -> NDArray[Any]:
-    """Return (N, H, W) numbers that no neighbour lessens any more by its own and a step, -1 where they are not below
-    `far`."""
-    while True:
-        through = [shifted(np.minimum(found + step, far), tap, beyond=far) for tap in taps]
-        less = np.where(passable, np.minimum(found, np.min(through, axis=0)), far)
-        if (less == found).all():
-            return np.where(found < far, found, -1)
-        found = less
 
 
 def distance(
@@ -433,33 +412,32 @@ def distance(
         raise ValueError(
             f"several=False needs the kind of the only start, as nothing counts other tiles, got {starts!r}"
         )
-    given, chosen = weights or {}, of_kind(starts) if isinstance(starts, int) else starts
+    given = weights or {}
     if any(weight < 1 for weight in given.values()):
         raise ValueError(f"weights must be at least 1, got {min(given.values())}")
 
     def differ(picture: Picture, at: Place) -> Axioms:
         # a move changes the parity of every distance, so none of them stays the same
-        here, near = known(picture, distance_name, at), [(tap, moved(at, tap)) for tap in taps]
+        here, far = known(picture, distance_name, at), partial(picture.number, distance_name)
         return {
             Axiom(f"distances of neighbours differ, {tap}", "bipartite graphs"): implies(
-                here & known(picture, distance_name, there),
-                picture.number(distance_name, there) != picture.number(distance_name, at),
+                here & known(picture, distance_name, there), far(there) != far(at)
             )
-            for tap, there in near
+            for tap, there in ((tap, moved(at, tap)) for tap in taps)
         }
 
     distance_name = _named(DISTANCE, name)
     alternate = not several and not given and {*taps} <= {*DIRECTIONS}
-    flood = Relations((_flood(chosen, taps, free, given, name),))
+    flood = Relations((_flood(starts, taps, free, given, name),))
     return flood.ghosts(lemmas=(Lemma(differ),) if alternate else (), single=[] if several else [cast(int, starts)])
 
 
 def _flood(
-    starts: Fact, taps: Sequence[str], free: Fact, weights: Mapping[int, int], name: str
+    starts: int | Fact, taps: Sequence[str], free: Fact, weights: Mapping[int, int], name: str
 ) -> dict[str, Definition]:
     """Return the stratum that defines REACHED by moves that take as many rounds as they are long."""
     # of a move of weight w the tile that it leaves has waited w - 1 rounds since it was reached
-    heaviest = max([1, *weights.values()])
+    heaviest, begins = max([1, *weights.values()]), of_kind(starts) if isinstance(starts, int) else starts
     waits = [_named(REACHED, name), *(_named(f"{WAITED} {rounds}", name) for rounds in range(1, heaviest))]
 
     def near(picture: Picture, at: Place) -> Truth:
@@ -469,7 +447,7 @@ def _flood(
 
     def comes(picture: Picture, at: Place) -> Truth:
         beside = reduce(or_, (near(picture, moved(at, q)) for q in taps))
-        return free(picture, at) & (starts(picture, at) | beside)
+        return free(picture, at) & (begins(picture, at) | beside)
 
     spreads = tuple((tap, waits[w - 1]) for tap in taps for w in sorted({1, *weights.values()}))
     reached = Relation(comes, _named(DISTANCE, name), spreads=spreads)
@@ -486,12 +464,10 @@ def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact 
         free: see `distance`.
         name: suffix of the ghosts' names, if there are several answers.
     """
-    chosen, reached_name = of_kind(starts) if isinstance(starts, int) else starts, _named(REACHED, name)
-    spread = _named(SPREAD, name), reached_name
-    flood = Relations((_flood(chosen, taps, free, {}, name),), spread=spread)
-    return flood.ghosts(
-        (Answer(lambda picture, at: picture.true(reached_name, at), lambda picture: picture.of_map(spread[0])),)
-    )
+    spread, reached_name = _named(SPREAD, name), _named(REACHED, name)
+    flood = Relations((_flood(starts, taps, free, {}, name),), spread=(spread, reached_name))
+    answer = Answer(lambda picture, at: picture.true(reached_name, at), lambda picture: picture.of_map(spread))
+    return flood.ghosts((answer,))
 
 
 def _reading(picture: Picture, at: Place) -> Read:
@@ -822,16 +798,14 @@ def canonical_path(
         earlier = (leads(rival, picture, at) for rival in order[: order.index(towards)])
         return reduce(lambda kept, rival: kept & ~rival, earlier, leads(towards, picture, at))
 
-    def begins(picture: Picture, at: Place) -> Truth:
-        return picture.tile(start, at) & picture.true(reached_name, at)
-
     def follows(towards: str, picture: Picture, at: Place) -> Truth:
         before = moved(at, OPPOSITE[towards])
         comes = picture.true(path_name, before) & picture.true(goes_name[towards], before)
         return free(picture, at) & ~picture.tile(end, before) & comes
 
     def drawn(picture: Picture, at: Place) -> Truth:
-        return reduce(or_, (follows(towards, picture, at) for towards in order), begins(picture, at))
+        begins = picture.tile(start, at) & picture.true(reached_name, at)
+        return reduce(or_, (follows(towards, picture, at) for towards in order), begins)
 
     moves: dict[str, Definition] = {goes_name[d]: Derived(partial(goes, d)) for d in order}
     ends: dict[str, Definition] = {enters[d]: Derived(partial(follows, d)) for d in order}
@@ -842,7 +816,6 @@ def canonical_path(
     hidden = [*goes_name.values(), *([] if given else [step_name])]
     path = Relations((flood.relations, moves, {path_name: Relation(drawn, step_name)}, ends), hidden=hidden)
 
-    # lemmas
     def is_near(picture: Picture, at: Place) -> Axioms:
         near = picture.true(reached_name, at) & (picture.number(distance_name, at) <= picture.of_map(length_name))
         return {"the path is reached and never farther than the source": implies(picture.true(path_name, at), near)}
@@ -854,21 +827,16 @@ def canonical_path(
 
     def comes_once(picture: Picture, at: Place) -> Axioms:
         # two tiles close by may be one, on a graph, so no axiom says that they are not equally far
+        comes = {towards: picture.true(ghost, at) for towards, ghost in enters.items()}
         return {
-            f"the path comes in by one move at most, {one} {other}": ~(
-                picture.true(enters[one], at) & picture.true(enters[other], at)
-            )
+            f"the path comes in by one move at most, {one} {other}": ~(comes[one] & comes[other])
             for one, other in combinations(DIRECTIONS, 2)
         }
 
     def is_short(picture: Picture, at: Place) -> Axioms:
         n_steps, heaviest = picture.of_map(n_steps_name), max(1, *given.values())
-        most = heaviest * (n_steps - 1) + given.get(end, 1)
-        return {
-            "a step is no longer than the heaviest, the last than the end": implies(
-                n_steps >= 1, picture.of_map(length_name) <= most
-            )
-        }
+        short = picture.of_map(length_name) <= heaviest * (n_steps - 1) + given.get(end, 1)
+        return {"a step is no longer than the heaviest, the last than the end": implies(n_steps >= 1, short)}
 
     lemmas = (
         *(flood.axioms.lemmas if isinstance(flood.axioms, KnownAxioms) else ()),
@@ -909,8 +877,11 @@ def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Ghos
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
         passable, most = free(MazePicture(tiles, {}), CENTRE), tiles[0].size
-        own = np.where(passable, np.arange(most).reshape(tiles.shape[1:]), most)
-        return {COMPONENT: _settled(own, taps, passable, most, 0)}  # all that are joined take the least number of them
+        number, before = np.where(passable, np.arange(most).reshape(tiles.shape[1:]), most), None
+        while not np.array_equal(number, before):  # all that are joined take the least number of them
+            before, near = number, [shifted(number, tap, beyond=most) for tap in taps]
+            number = np.where(passable, np.min([number, *near], axis=0), most)
+        return {COMPONENT: np.where(passable, number, -1)}
 
     return Ghosts(KnownAxioms(assumed=axioms), ghosts)
 
