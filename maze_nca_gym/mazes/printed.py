@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.facts import CENTRE, Ghosts
+from maze_nca_gym.mazes.facts import CENTRE, Derived, Ghosts, Relation, StageAt
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.relations import Fixpoint, anywhere, has_known_axioms
 
@@ -112,10 +112,16 @@ def printed_ghosts(ghosts: Ghosts) -> list[Any]:
     The axioms of this package's ghosts follow from the definitions, and are left out where there are any.
     """
     answers = [[printed(answer.shown, CENTRE), printed(answer.n_moves)] for answer in ghosts.answers]
-    defined = {
-        name: [printed(part, CENTRE) if callable(part) else str(part) for part in definition]
-        for name, definition in ghosts.relations.items()
-    }
+    defined = dict[str, list[str]]()
+    for name, definition in ghosts.relations.items():
+        parts: tuple[Any, ...] = definition
+        if isinstance(definition, Relation):
+            parts = definition.stage, definition.rule
+        elif isinstance(definition, Derived):
+            parts = "", definition.fact
+        elif isinstance(definition, StageAt):
+            parts = getattr(ghosts.relations[definition.of], "stage", definition.of), definition.kind
+        defined[name] = [printed(part, CENTRE) if callable(part) else str(part) for part in parts]
     follow = defined and has_known_axioms(ghosts)
     axioms = {} if follow else ghosts.axioms(Symbols(), CENTRE, Printed("t"))
     return [answers, defined, {str(axiom): getattr(fact, "text", str(fact)) for axiom, fact in axioms.items()}]

@@ -447,7 +447,7 @@ def _flood(
 
     def comes(picture: Picture, at: Place) -> Truth:
         beside = reduce(or_, (near(picture, moved(at, q)) for q in taps))
-        return free(picture, at) & (begins(picture, at) | beside)
+        return (begins(picture, at) & free(picture, at)) | (free(picture, at) & beside)
 
     spreads = tuple((tap, waits[w - 1]) for tap in taps for w in sorted({1, *weights.values()}))
     reached = Relation(comes, _named(DISTANCE, name), spreads=spreads)
