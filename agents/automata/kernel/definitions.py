@@ -126,24 +126,19 @@ class Definitions:
             fact(seen, CENTRE)
             of_map += [name] if any(at is None for _, at in seen.made) else []
         self.picture.facts, self.facts = {name: derived[name] for name in of_map}, {*derived} - {*of_map}
-        rules = {
+        self.rules = {
             name: each.fact if isinstance(each, Derived) else each.rule
             for name, each in found.items()
             if isinstance(each, (Relation, Later, Derived)) and name not in of_map
         }
-        self.rules = rules
-        relations = {name: each for name, each in found.items() if isinstance(each, Relation)}
-        self.stages = {name: relations[name].stage if name in relations else f"{name} stage" for name in self.rules}
-        self.pooled = [name for name, each in relations.items() if each.everywhere]
+        self.stages = {name: getattr(found[name], "stage", f"{name} stage") for name in self.rules}
+        self.pooled = [name for name, each in found.items() if isinstance(each, Relation) and each.everywhere]
         # numbers of the map: the stage of a relation that is the same everywhere, or at the only tile of a kind
-        at_tiles = {name: each for name, each in found.items() if isinstance(each, StageAt)}
         self.of_map: dict[str, tuple[str, int | None]] = {
             **{self.stages[name]: (name, None) for name in self.pooled},
-            **{name: (at.of, at.kind) for name, at in at_tiles.items()},
+            **{name: (each.of, each.kind) for name, each in found.items() if isinstance(each, StageAt)},
         }
-        # relations that only follow another one, a round later
-        only = {name: rule(bare, CENTRE) for name, rule in rules.items() if name not in (*self.facts, *self.pooled)}
-        self.waits = {name: other for name, other in product(only, only) if only[name].eq(bare.true(other))}
+        self.waits = {name: each.of for name, each in found.items() if isinstance(each, Later)}
         self.once = {kind for _, kind in self.of_map.values() if kind is not None}
         self.places = sorted((moved(CENTRE, tap) for tap in automaton.taps), key=lambda at: at != CENTRE)
         of_tiles = {
