@@ -1,1 +1,1 @@
-"""Policies: whatever maps a maze and a state to the next state, hand-coded or learned, and how they are stored."""
+"""Policies, hand-coded or learned: functions from a maze and a state to the next state; and how they are stored."""

@@ -1,6 +1,6 @@
-"""Options of this package's models: the arguments of their constructors besides the task and the shape of a state.
+"""Options of this package's models: the arguments of their constructors, without the task and the shape of a state.
 
-Importing this loads no torch.
+Importing this module does not import torch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class NCAOptions:
     shared_weights: bool = True
     """The same weights at every iteration; otherwise each has its own, chosen by `step`."""
     max_pool: bool = False
-    """After each iteration the last channel but one becomes its own maximum over the map at every tile. The last one
+    """After each iteration the last channel but one becomes its maximum over the map at every tile. The last channel
     becomes the maximum over all channels at its tile."""
     input_injection: bool = True
     """Every iteration reads the maze, not only the first."""
@@ -35,13 +35,13 @@ class NCAOptions:
     last_relu: bool = False
     """The last iteration ends with a ReLU too. A path that is zero everywhere then has no gradient."""
     pool_before_activation: bool = False
-    """With `max_pool`, the maxima are added to the channels before the ReLU, that over the map first, instead of
-    replacing channels after it."""
+    """With `max_pool`, the maxima are added to the channels before the ReLU, first the maximum over the map. Otherwise
+    they replace channels after the ReLU."""
     symmetric: bool = False
     """The four neighbours of a tile have the same weights; needs cut corners and a kernel of side 3."""
     n_frozen: Annotated[int, Between(0)] = 0
-    """Number of last channels that come from the network in start_from, and stay so: their weights are not trained,
-    and no other channel feeds into them. Needs shared weights, without max_pool or symmetric."""
+    """Number of last channels that come from the network in start_from and do not change: their weights are not
+    trained, and no other channel feeds into them. Needs shared weights, without max_pool or symmetric."""
     n_maxima: Annotated[int, Between(1)] = 1
     """Number of channels before the last that `max_pool` replaces by their maxima over the map; more than 1 only after
     the ReLU."""
@@ -54,13 +54,13 @@ class GCNOptions:
     shared_weights: bool = True
     """The same weights at every iteration; otherwise each has its own, chosen by `step`."""
     traversable_edges_only: bool = True
-    """Walls are no nodes, and their state is 0. Otherwise every tile is a node, joined to all its neighbours, and walls
-    are seen only in the maze's channels."""
+    """Walls are not nodes, and their state is 0. Otherwise every tile is a node, joined to all its neighbours, and
+    walls appear only in the maze's channels."""
     last_relu: bool = False
     """The last iteration ends with a ReLU too."""
     normalise_edges: bool = True
-    """Weight each neighbour by the degrees of both nodes, 1 / sqrt(|N(p)| |N(q)|); otherwise neighbours are just
-    summed, as in the paper's code."""
+    """Weight each neighbour by the degrees of both nodes, 1 / sqrt(|N(p)| |N(q)|). Otherwise neighbours are summed
+    without weights, as in the paper's code."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class GATOptions:
     shared_weights: bool = True
     """The same weights at every iteration; otherwise each has its own, chosen by `step`."""
     edge_features: bool = False
-    """Attention also reads the place of a neighbour."""
+    """Attention also reads the position of a neighbour."""
     last_relu: bool = False
     """The last iteration ends with a ReLU too."""
 

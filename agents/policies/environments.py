@@ -1,6 +1,6 @@
-"""Environments for policies: of the policy's task, with its channels, for as many steps as it needs.
+"""Environments for policies: an environment of the policy's task, with its channels, for as many steps as it needs.
 
-Importing this does not import torch.
+Importing this module does not import torch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .guarantees import Guarantees
 
 
 class Runs(Protocol):
-    """Protocol for the part of a `Policy` on which its environment depends."""
+    """Protocol for the part of a `Policy` that its environment needs."""
 
     @property
     def task(self) -> str:
@@ -38,9 +38,9 @@ class Runs(Protocol):
 def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None, **options: Any) -> Any:
     """Return an environment in which a policy can run.
 
-    It has the policy's task, number of channels and names of channels, pictures tinted by the channel that it
-    highlights, and levels of the family and size that the policy is meant for. Episodes last at least as long as the
-    policy may need, and never longer than it has weights for.
+    The environment has the policy's task, number of channels and names of channels. Its pictures are tinted by the
+    channel that the policy highlights, and its levels have the family and size for which the policy is meant. Episodes
+    last at least as long as the policy may need, and never longer than it has weights for.
 
     Args:
         policy: a policy.
@@ -54,7 +54,7 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
         A `gymnasium.Env` or, with `num_envs`, a `gymnasium.vector.VectorEnv`.
 
     Raises:
-        ValueError: a bad option, or a policy that is meant for a family that is not known here.
+        ValueError: a bad option, or a policy for a family that is not registered.
     """
     make = gym.make if num_envs is None else partial(gym.make_vec, num_envs=num_envs)
     # a list, because a spec is stored as JSON; other names of channels may lack the one that the policy highlights
@@ -86,14 +86,15 @@ def order_option(task: str) -> dict[str, str]:
 
 
 def level_options(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of an environment for the levels that a policy is meant for: size, generator, its options.
+    """Return the options of an environment for the levels for which a policy is meant: size, generator, and its
+    options.
 
     Args:
         policy: a policy.
-        options: the given options. With `levels` the result is empty; with `generator` it has at most the size.
+        options: the given options. With `levels` the result is empty; with `generator` it contains at most the size.
 
     Raises:
-        ValueError: the policy is meant for a family that is not known here.
+        ValueError: the policy is meant for a family that is not registered.
     """
     if options.get("levels") is not None:
         return {}

@@ -1,6 +1,7 @@
-"""The guarantees of a policy: how long it needs, whether it is exact, what mazes it needs, and what it outputs.
+"""The guarantees of a policy: its bound, whether it is exact, the mazes that it needs, and the kind of its output.
 
-A policy whose output is not one solution names a kind in `DRAWINGS`, which defines what channel 0 should end with.
+The output of most policies is one path. Any other output is one of `DRAWINGS`, which defines the values that channel 0
+should have at the end.
 """
 
 from __future__ import annotations
@@ -18,29 +19,29 @@ from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.support.options import Between, check, check_options
 
 Verdict: TypeAlias = Literal["correct", "characterised", "equivalent", "refuted"]
-"""What is known by proof of an automaton, and of a network that follows it:
+"""The result of a proof about an automaton, and about a network that follows it:
 
-- correct: on every maze it shows the task's answer within its bound;
-- characterised: what its signals are after t iterations, on every maze;
-- equivalent: the network does what the rules do; of the rules nothing is proven;
-- refuted: there is a maze on which it does not show the task's answer within its bound.
+- correct: on every maze it outputs the task's answer within its bound;
+- characterised: the values of its signals after t iterations are proven, on every maze;
+- equivalent: the network is proven equivalent to its rules, and nothing is proven about the rules;
+- refuted: a maze is known on which it does not output the task's answer within its bound.
 """
 Part = TypeVar("Part", "StepBound", "Subject")
 EARNED = ("proven", "argued and tested")
-"""How the bound of an exact policy is known."""
+"""The ways in which the bound of an exact policy can be known."""
 USUAL_FAMILY, USUAL_SIZE = "random", 16
-"""Default family and inner size of levels; a policy's number of iterations is stated for this size."""
+"""Default family and inner size of levels; a policy's number of iterations refers to this size."""
 
 
 @dataclass(frozen=True)
 class StepBound:
     """An upper bound of the iterations that a policy needs on a maze.
 
-    There are L moves on the solution, and A tiles on the map, walls included. The bound is
+    L is the number of moves of the solution, and A is the number of tiles of the map, walls included. The bound is
     constant + per_move L + per_tile A + per_move_and_tile L A.
 
     Raises:
-        ValueError: a number that is negative or not finite, or all of them 0.
+        ValueError: a number that is negative or not finite, or all numbers are 0.
     """
 
     constant: Annotated[int | float, Between(0)] = 0
@@ -68,7 +69,7 @@ class StepBound:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a statement about a network was earned for: digests, SHA-256 in hexadecimal digits.
+    """The subject of a proven statement about a network, as SHA-256 digests in hexadecimal digits.
 
     Attributes:
         tasks: name of a task -> the digest of its question (`Task.digest`).
@@ -89,22 +90,24 @@ class Guarantees:
     """Statements about a policy's weights, which its model file and its card store.
 
     Attributes:
-        exact: whether it finds an optimal path on every maze, so that any other result is a bug. That has to be proven,
-            or argued and tested.
-        bound: the iterations within which it finishes; None if nothing is known.
-        n_iterations: the number of iterations that it is meant for on levels of inner size 16; None for the task's.
-        needs_border: whether it fails on mazes without a wall around them.
-        family: the family of levels that it is meant for, one of `families.FAMILIES`; None for any.
-        size: the inner size of the levels that it is meant for; None for any.
-        largest_count: the largest sum that an iteration reaches on A tiles, in units of the smallest step of its
-            values, so that it is exact in every dtype that represents all integers up to that sum; None if it is known
-            to be exact in float32 and float64 only.
-        also: other tasks for which it is exact with the same weights, and its bound for each (`policy.for_task`).
-        basis: how its bound is known, one of `EARNED` if it is exact; otherwise in words, such as "stated".
-        verdict: the result of the proof about a network that follows an automaton, see `Verdict`: "refuted" if its
-            automaton is refuted; None if nothing is proven.
-        about: the question, rules and weights for which `exact` and `verdict` were earned; a policy adds its own when a
-            statement without them is assigned to it.
+        exact: whether the policy finds an optimal path on every maze, so that any other result is a bug. This must be
+            proven, or argued and tested.
+        bound: the iterations within which the policy finishes; None if no bound is known.
+        n_iterations: the number of iterations for which the policy is meant on levels of inner size 16; None for the
+            task's number.
+        needs_border: whether the policy fails on mazes without a wall around them.
+        family: the family of levels for which the policy is meant, one of `families.FAMILIES`; None for any family.
+        size: the inner size of the levels for which the policy is meant; None for any size.
+        largest_count: the largest sum in an iteration on A tiles, in units of the smallest step of the policy's values.
+            The policy is exact in every dtype that represents all integers up to that sum. None if it is known to be
+            exact only in float32 and float64.
+        also: other tasks for which the policy is exact with the same weights, and its bound for each
+            (`policy.for_task`).
+        basis: how the bound is known, one of `EARNED` if the policy is exact; otherwise in words, such as "stated".
+        verdict: the result of the proof about the automaton and the network that follows it, see `Verdict`; None if
+            nothing is proven.
+        about: the task, rules and weights for which `exact` and `verdict` were proven. A policy adds its own when
+            guarantees without this field are assigned to it.
         lost: the reason for which `exact`, `verdict` and `bound` were withdrawn, in words; empty if they were not.
 
     Raises:
@@ -133,36 +136,37 @@ class Guarantees:
 
     @property
     def precise(self) -> bool:
-        """Whether the guarantee needs exact arithmetic; engines must then not round more than float32 does."""
+        """Whether the guarantees need exact arithmetic. Engines must then not round more than float32 does."""
         return self.exact or self.verdict is not None
 
     def without(self, reason: str) -> Guarantees:
-        """Return the guarantees without anything that was earned; `lost` is the reason."""
+        """Return the guarantees without exactness, bound and verdict; `lost` becomes the reason."""
         return replace(self, exact=False, bound=None, also={}, basis="", verdict=None, lost=reason)
 
     def for_task(self, task: str) -> Guarantees:
-        """Return the guarantees that the same weights have for another task: those that name it in `also`, or none."""
+        """Return the guarantees of the same weights for another task: the bound in `also`, or no proven statements."""
         bound = self.also.get(task)
         if bound is None and self.precise:
             return replace(self.without(f"nothing is proven for the task {task}"), n_iterations=None)
         return replace(self, bound=bound, n_iterations=None, also={})
 
     def enough_steps(self, height: int, width: int, n_moves: int | None = None) -> int | None:
-        """Return the iterations within which the policy has finished every maze of a size; None if nothing is known.
+        """Return the iterations within which the policy has finished every maze of a size; None if no bound is known.
 
         Args:
             height: rows of tiles, border included.
             width: columns of tiles, border included.
-            n_moves: moves on the longest solution of the mazes, if known; by default one to every tile but the first.
+            n_moves: moves on the longest solution of the mazes, if known; by default one move to every tile except the
+                first.
         """
         n_tiles = height * width
         return None if self.bound is None else self.bound(n_tiles, n_tiles - 1 if n_moves is None else n_moves)
 
     @classmethod
     def from_json(cls, content: Any) -> Guarantees:
-        """Return the guarantees that `to_json` returned as a dict; a missing field has its default.
+        """Return the guarantees in a dict that `to_json` returned; a missing field has its default.
 
-        What was earned is withdrawn if nothing says what it is about.
+        Exactness, bound and verdict are withdrawn if the dict does not contain their subject, `about`.
 
         Raises:
             ValueError: unknown names, or values of the wrong type or out of range.
@@ -201,12 +205,12 @@ def _read(kind: type[Part], content: Any, what: str) -> Part:
 
 @dataclass(frozen=True)
 class Drawing:
-    """An output of policies that is not a single solution, such as all shortest paths at once.
+    """A kind of output that is not a single path, such as all shortest paths at once.
 
     Attributes:
         target: (N, H, W) tiles of solvable levels -> (N, H, W) bool, the correct output.
-        note: what it shows and what it is compared with, for tables.
-        found: the verdict on a correct output, for windows.
+        note: the output and the target with which it is compared, in words, for tables.
+        found: the text of the window for a correct output.
     """
 
     target: Callable[[Tiles], NDArray[np.bool_]]
@@ -217,7 +221,7 @@ class Drawing:
 def all_shortest_paths(tiles: Tiles) -> NDArray[np.bool_]:
     """Return the tiles of all shortest paths from source to target, (N, H, W) bool.
 
-    A tile is on one if its distances to both ends add up to the distance between them.
+    A tile is on a shortest path if its distances to both ends add up to the distance between the ends.
 
     Args:
         tiles: (N, H, W) uint8, solvable levels with a source and a target.
@@ -245,4 +249,4 @@ DRAWINGS = {
         "all in reach visited",
     ),
 }
-"""Kinds of output by name; the output "path", one solution, is not among them."""
+"""Kinds of output by name; the usual output "path" is not among them."""

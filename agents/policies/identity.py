@@ -1,7 +1,7 @@
-"""What a policy is at this moment: a digest of its iteration, and what someone has changed of its class or object.
+"""The identity of a policy: a digest of its iteration, and the changes that someone has made to its class or object.
 
-Statements about a policy, and shortcuts that compute its iterations in another way, such as machine code, were made for
-classes and objects as they were defined. Here both are compared.
+Proofs about a policy, and faster ways to compute its iterations such as machine code, refer to the classes and objects
+as they were defined. This module compares both with their definitions.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from .program import Program
 AS_DEFINED = dict[type, Mapping[str, Any]]()
 """Class of policies -> its attributes when it was defined."""
 _UNCHANGED = dict[type, Mapping[str, Any]]()
-"""Class of policies -> its attributes when they were last compared and none was replaced: comparing them is faster."""
+"""Class of policies -> its attributes at the last comparison that found no change. Comparing with them is faster."""
 _OWN = dict[type, type | None]()
-"""What `own_class` has found."""
+"""The results of `own_class`."""
 HARMLESS = {"arguments", "compile", "default_steps", "draw_as_published", "engine_hints", "extra_repr"}
 HARMLESS |= {"guarantees", "highlight", "make_env", "n_weights"}
-"""Attributes that subclasses may define anew without changing an iteration, or when it ends."""
+"""Attributes that subclasses may redefine without changing an iteration or the moment when it ends."""
 CALLED = ("__call__", "__getattr__", "__getattribute__")
-"""Names with two underscores at each end that do change one."""
+"""Names with two underscores at each end whose redefinition does change an iteration."""
 HOOKS = {f"_{kind}_hooks": f"_global_{kind}_hooks" for kind in ("forward", "forward_pre", "backward", "backward_pre")}
-"""Attribute of a module with its hooks -> the one of PyTorch with the hooks of all modules."""
+"""Attribute of a module with its hooks -> the attribute of PyTorch with the hooks of all modules."""
 SINGLE = 4
-"""Bytes of a float32; a proof covers no shorter number."""
+"""Bytes of a float32; no proof covers shorter numbers."""
 
 
 def definer(kind: type, name: str) -> type:
@@ -44,8 +44,8 @@ def definer(kind: type, name: str) -> type:
 
 
 def own_class(kind: type) -> type | None:
-    """Return this package's class of a policy, or the one that it is derived from; None for a class of a user's own,
-    which is derived at most from a class that leaves its iteration to others."""
+    """Return the class of this package to which a policy's class belongs, itself or by inheritance. None for a user's
+    own class that inherits only from classes which leave the iteration to others."""
     if kind not in _OWN:
         own = next(each for each in kind.__mro__ if each.__module__.partition(".")[0] == PACKAGE)
         whole = not any(getattr(getattr(own, name, None), "__isabstractmethod__", False) for name in dir(own))
@@ -54,8 +54,8 @@ def own_class(kind: type) -> type | None:
 
 
 def changes(policy: nn.Module, since: type) -> list[str]:
-    """Return the names of what differs from a class as it was defined: methods that derived classes define anew, that
-    were replaced in a class or in the object, and hooks."""
+    """Return the names of the changes to a class since it was defined: methods that derived classes redefine, methods
+    that were replaced in a class or in the object, and "hooks"."""
     kind, own = type(policy), vars(policy)
     changed = dict.fromkeys(_of_classes(kind.__mro__, kind.__mro__.index(since)))
     for name in own.keys() & _methods(kind):
@@ -71,13 +71,13 @@ def changes(policy: nn.Module, since: type) -> list[str]:
 def _methods(kind: type) -> frozenset[str]:
     """Return the names of a class's methods that an object may not replace without changing an iteration.
 
-    They are kept, as every iteration asks for them. A class that changes later is named by `_of_classes`.
+    The result is cached, because every iteration needs it. `_of_classes` detects a class that changes later.
     """
     return frozenset(name for name in dir(kind) if isfunction(getattr(kind, name, None))) - HARMLESS
 
 
 def _of_classes(order: tuple[type, ...], place: int) -> Iterator[str]:
-    """Yield the names that the classes before a place define anew, and those that were replaced in any class."""
+    """Yield the names that the classes before a position redefine, and the names that were replaced in any class."""
     for number, each in enumerate(order):
         now, derived = vars(each), number < place
         before = AS_DEFINED.get(each)
@@ -96,7 +96,7 @@ def _of_classes(order: tuple[type, ...], place: int) -> Iterator[str]:
 
 
 def is_compiled(policy: nn.Module, name: str, value: Any) -> bool:
-    """Return whether an attribute is what `torch.compile` made of the policy's own method of that name."""
+    """Return whether an attribute is the result of `torch.compile` for the policy's own method of that name."""
     own: Any = getattr(type(policy), name)
     return bool(getattr(value, "_torchdynamo_orig_callable", None) == own.__get__(policy))
 
@@ -108,8 +108,8 @@ def altered(policy: nn.Module) -> list[str]:
 
 
 def speaks_for(policy: nn.Module, *shortcuts: str) -> bool:
-    """Return whether an attribute such as `program`, or the latest of several, still says what iterations do: nothing
-    has changed since the class that defines it, or since this package's class."""
+    """Return whether an attribute such as `program` still describes the policy's iterations: nothing has changed since
+    the class that defines the attribute, or since this package's class. Of several attributes, the latest counts."""
     kind = type(policy)
     classes = [definer(kind, name) for name in shortcuts]
     own = own_class(kind)
@@ -118,9 +118,9 @@ def speaks_for(policy: nn.Module, *shortcuts: str) -> bool:
 
 
 def digest_of(policy: nn.Module, program: Program | None) -> str:
-    """Return the SHA-256 of a policy's iteration, as 64 hexadecimal digits: the numbers of its program; or, without
-    one, its class, the arguments that made it, and all its tensors. Numbers of less precision than float32 have digests
-    of their own, whatever their values are."""
+    """Return the SHA-256 of a policy's iteration, as 64 hexadecimal digits. It covers the numbers of the policy's
+    program or, without a program, its class, the arguments that made it, and all its tensors. Numbers of lower
+    precision than float32 have other digests, even if their values are equal."""
     if program is not None:
         named: dict[str, Any] = dict(zip(program._fields, program, strict=True))
         named["inputs"] = len(program.inputs)  # their names depend on the task that it is asked

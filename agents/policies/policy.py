@@ -1,6 +1,6 @@
-"""The contract of policies, and Stable-Baselines3's `predict`.
+"""The class `Policy`: one iteration of a cellular automaton, and `predict` as in Stable-Baselines3.
 
-A policy maps a maze and a state to the next state. It stores only weights: its caller owns the state.
+A policy maps a maze and a state to the next state. It stores only weights; the caller stores the state.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from .precision import tf32
 from .program import Program
 
 PATH = 0
-"""The channel of every state that holds the predicted path, the first of those that hold an answer."""
+"""The channel of every state that contains the predicted path, the first of the channels with an answer."""
 
 Counters = tuple[NDArray[np.int64]]
-"""The `state` of `predict`: one (n_envs,) int64 array, the iterations that each environment has had."""
+"""The `state` of `predict`: one (n_envs,) int64 array, the number of iterations in each environment so far."""
 
 
 @dataclass(frozen=True)
 class EngineHints:
-    """Facts about how a policy runs, most of which engines use; they change states by rounding at most.
+    """Facts about a policy that help engines to run it fast. They change states by rounding at most.
 
     Attributes:
         gains_from_threads: whether an iteration is faster on several threads; small operations are slower.
         memory_format: the memory format in which PyTorch iterates the policy fastest.
-        state_limit: the upper bound of a state; no gradient passes where a state is there.
-        passes: the number of passes of its network in one iteration; a policy with several chooses among them in Python
-            code, so no file can hold it.
+        state_limit: the upper bound of a state; no gradient passes where a state reaches it.
+        passes: the number of passes through the network in one iteration. If there are several, Python code chooses
+            among their results, so no file can store the policy.
     """
 
     gains_from_threads: bool = True
@@ -61,24 +61,26 @@ class EngineHints:
 
 
 class Policy(nn.Module):
-    """One iteration of a cellular automaton, the same at every tile.
+    """One iteration of a cellular automaton, which is the same at every tile.
 
-    A subclass defines `update`, on exactly `n_channels` state channels; all else has defaults.
+    A subclass defines `update` for exactly `n_channels` state channels. Everything else has defaults.
 
     Attributes:
-        problem: its task.
+        problem: the policy's task.
         task: the task's name in `maze_nca_gym.mazes.tasks.TASKS`.
-        n_tiles: channels of the one-hot maze that it reads, at least one for each kind of tile of its task: 4 for the
-            shortest path (empty, wall, source, target), 2 for the diameter (the first two). Any further ones are 0.
-        channel_names: the meaning of each state channel; the first are the task's answers, by default "path".
-        n_channels: state channels that it needs.
-        output: what channel 0 shows: "path", or a kind in `guarantees.DRAWINGS`.
-        highlight: name of the channel that pictures show beside the path, such as a flood; by default the path's.
-        size: (rows, cols) of the mazes that it is built for, without their border; None for any.
+        n_tiles: channels of the one-hot maze that the policy reads, at least one for each kind of tile of its task: 4
+            for the shortest path (empty, wall, source, target), 2 for the diameter (empty, wall). Further channels are
+            0.
+        channel_names: the meaning of each state channel; the first channels are the task's answers, by default "path".
+        n_channels: the number of state channels that the policy needs.
+        output: the content of channel 0: "path", or a kind in `guarantees.DRAWINGS`.
+        highlight: name of the channel that pictures show beside the path, such as a flood; by default the path's
+            channel.
+        size: (rows, cols) of the mazes for which the policy is built, without their border; None for any size.
         stationary_from: the step from which on every iteration is the same function, 0 if all are; None if any two may
             differ. `predict` then runs environments at different steps one after the other.
         max_steps: the number of iterations for which there are weights; None for any number.
-        engine_hints: facts about how it runs.
+        engine_hints: facts for the engines that run the policy.
     """
 
     _stated = Guarantees()
@@ -113,15 +115,16 @@ class Policy(nn.Module):
 
     @property
     def task(self) -> str:
-        """The name of its task."""
+        """The name of the policy's task."""
         return self.problem.name
 
     @property
     def guarantees(self) -> Guarantees:
-        """What the policy states about its weights; a model file keeps it.
+        """The statements about the policy's weights, which its model file stores.
 
-        `exact` and the verdict were earned for a question, rules and weights. Whenever they are read, these are
-        compared with what they are now. If one has changed, `exact` and the verdict are gone, and `lost` says which.
+        `exact` and the verdict were proven for a task, rules and weights. Whenever the guarantees are read, these are
+        compared with the present task, rules and weights. If one of them differs, `exact` and the verdict are
+        withdrawn, and `lost` names the difference.
         """
         stated = self._stated
         wrong = self._differs(stated.about) if stated.precise else ""
@@ -134,7 +137,7 @@ class Policy(nn.Module):
         self._stated = stated
 
     def _differs(self, about: Subject | None) -> str:
-        """Return in words what has changed since a statement was earned; empty if nothing has."""
+        """Return in words the change since a statement was proven; empty if nothing has changed."""
         if about is None:
             return "nothing says for which question, rules and weights it was earned"
         if names := changes(self, type(self)):
@@ -148,10 +151,10 @@ class Policy(nn.Module):
 
     @abstractmethod
     def update(self, encoded: Any, state: Tensor, step: int) -> Tensor:
-        """Return the next state.
+        """Return the next state, (B, n_channels, H, W) floats.
 
         Args:
-            encoded: what `encode_maze` returned, by default the (B, n_tiles, H, W) float maze.
+            encoded: the result of `encode_maze`, by default the (B, n_tiles, H, W) float maze.
             state: (B, n_channels, H, W) floats.
             step: iterations since the episode began.
         """
@@ -162,15 +165,15 @@ class Policy(nn.Module):
         return maze
 
     def program(self) -> Program | None:
-        """Return the policy's iterations as data, for machine code and files; None, by default, if they cannot be.
+        """Return the policy's iterations as data, for machine code and files; None, the default, if this is impossible.
 
-        They can if each is a convolution followed by activations with a name. The weights are the policy's own tensors,
-        so that gradients reach them.
+        It is possible if each iteration is a convolution followed by activations with a name. The weights are the
+        policy's own tensors, so that gradients reach them.
         """
         return None
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Compile iterations with `torch.compile` and these arguments, wherever PyTorch runs them.
+        """Compile iterations with `torch.compile` and these arguments, for all engines that use PyTorch.
 
         If each iteration has its own weights, it also needs its own code, so PyTorch's limit is raised to that number.
         """
@@ -179,7 +182,8 @@ class Policy(nn.Module):
         self.update = torch.compile(self.update, *args, **kwargs)  # type: ignore[method-assign]
 
     def __getstate__(self) -> Any:
-        """Leave out what `compile` put in the place of methods: no file can hold it, and it would run the original."""
+        """Leave out the methods that `compile` replaced, because no file can store them and they would run the original
+        policy."""
         kept: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
         methods = [name for name in kept if isfunction(getattr(type(self), name, None))]
         compiled = [name for name in methods if is_compiled(self, name, kept[name])]
@@ -189,7 +193,7 @@ class Policy(nn.Module):
         """Return the state after one iteration; the policy itself does not change.
 
         Args:
-            maze: (B, n_tiles, H, W) floats, the one-hot tiles, or as many channels as mazes of its task have.
+            maze: (B, n_tiles, H, W) floats, the one-hot tiles, or as many channels as mazes of the task have.
             state: (B, C, H, W) of the same dtype. Channels beyond `n_channels` are ignored and become zero.
             step: iterations since the episode began, for weights that differ from iteration to iteration.
 
@@ -197,7 +201,7 @@ class Policy(nn.Module):
             The next state, (B, C, H, W).
 
         Raises:
-            ValueError: fewer state channels than needed, another number of maze channels than read, or
+            ValueError: fewer state channels than the policy needs, another number of maze channels than it reads, or
                 shapes or dtypes that do not match.
         """
         maze = self._checked(maze, state)
@@ -238,14 +242,15 @@ class Policy(nn.Module):
 
     @property
     def default_steps(self) -> int:
-        """The number of iterations that it is meant for on levels of inner size 16; if it states none, its task's."""
+        """The number of iterations for which the policy is meant on levels of inner size 16, by default the task's
+        number."""
         return self.guarantees.n_iterations or self.problem.default_steps
 
     def finished(self, maze: Tensor, state: Tensor, step: int) -> Tensor | None:
-        """Return where the path never changes again, (B,) bool; None, by default, if a state does not show that.
+        """Return where the path never changes again, (B,) bool; None, the default, if a state does not show this.
 
-        It is called for rollouts from zeros on mazes that do not change. If it returns None, three successive states
-        are compared instead.
+        The method is called for rollouts from zeros on mazes that do not change. If it returns None, three successive
+        states are compared instead.
 
         Args:
             maze: (B, T, H, W) floats, the one-hot tiles.
@@ -261,7 +266,7 @@ class Policy(nn.Module):
 
     @property
     def n_weights(self) -> int:
-        """Number of weights, without biases; a policy with masked weights does not count those."""
+        """Number of weights, without biases and without masked weights."""
         return sum(parameter.numel() for parameter in self.parameters() if parameter.ndim > 1)
 
     def extra_repr(self) -> str:
@@ -270,7 +275,7 @@ class Policy(nn.Module):
         return f"{self.task}, {self.n_channels} channels, {self.n_weights:,} weights{lost}"
 
     def _repr_html_(self) -> str:
-        """Return the facts for notebooks."""
+        """Return a table of facts about the policy, for notebooks."""
         return Table.of_facts({"policy": type(self).__name__, **facts(self)}).html()
 
     @torch.no_grad()
@@ -286,10 +291,10 @@ class Policy(nn.Module):
         Args:
             observation: the environment's `maze`, (T, H, W) or (N, T, H, W), and `state`, (C, H, W) or (N, C, H, W),
                 float32.
-            state: the counts that the last call returned; None at first.
-            episode_start: (N,) bool; where true, the environment's count of iterations restarts at 0. It stays there
-                while the observed state is that of an ended episode: with autoreset mode NEXT_STEP, the environment
-                ignores this action, and the next observation is the first of the new episode.
+            state: the counts that the previous call returned; None at first.
+            episode_start: (N,) bool; where true, the environment's count of iterations restarts at 0. The count stays
+                at 0 while the observed state belongs to an ended episode: with autoreset mode NEXT_STEP, the
+                environment ignores this action, and the next observation is the first of the new episode.
             deterministic: accepted for the protocol; a policy is deterministic.
 
         Returns:
@@ -343,13 +348,15 @@ AS_DEFINED[Policy] = dict(vars(Policy))
 
 
 def program_of(policy: Policy) -> Program | None:
-    """Return the policy's `program`; None if nobody knows that it still says what iterations do, see `speaks_for`."""
+    """Return the policy's `program`; None if it may no longer describe the policy's iterations, see
+    `identity.speaks_for`."""
     said_by = ("program", "rule") if hasattr(type(policy), "rule") else ("program",)
     return policy.program() if speaks_for(policy, *said_by) else None
 
 
 def is_precise(policy: Policy) -> bool:
-    """Return whether engines must not round more than float32 does, as something exact was stated of the policy."""
+    """Return whether engines must not round more than float32 does, because the policy's guarantees need exact
+    arithmetic."""
     return policy._stated.precise
 
 
@@ -359,7 +366,7 @@ def rules_of(policy: Policy) -> str:
 
 
 def subject_of(policy: Policy, rules: str = "", *others: Task) -> Subject:
-    """Return what a statement about a policy as it is now is about.
+    """Return the subject of a statement about a policy in its present form: digests of its tasks, rules and weights.
 
     Args:
         policy: the policy.
@@ -371,8 +378,8 @@ def subject_of(policy: Policy, rules: str = "", *others: Task) -> Subject:
 
 
 def must_be_called(policy: Policy) -> bool:
-    """Return whether an iteration is a call of the policy as a module only: its class or someone else has changed
-    `forward`, or it has hooks."""
+    """Return whether an iteration can only be computed by calling the policy as a module, because its class or someone
+    else has changed `forward`, or because it has hooks."""
     return not {*changes(policy, Policy)}.isdisjoint(("hooks", "forward", *CALLED))
 
 
@@ -390,7 +397,7 @@ def iteration(policy: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
 
 
 def stationary_from(policy: Policy) -> int | None:
-    """Return the policy's `stationary_from`; None if it was stated of a class or object that someone has changed."""
+    """Return the policy's `stationary_from`; None if someone has changed the class or object to which it refers."""
     own = own_class(type(policy))
     said_again = own is not None and "stationary_from" in {
         name for each in type(policy).__mro__[: type(policy).__mro__.index(own)] for name in vars(each)
@@ -399,13 +406,12 @@ def stationary_from(policy: Policy) -> int | None:
 
 
 def for_task(policy: Policy, task: str) -> Policy:
-    """Return a policy for another task, with the weights of this one and its guarantees for that task.
+    """Return a policy for another task, with the weights of this policy and its guarantees for that task.
 
     >>> load("diameter:runs/compile-automaton/both/model.safetensors")  # the same by name
 
     Raises:
-        ValueError: an unknown task, one whose mazes have more kinds of tile than the policy reads, or one with other
-            answers.
+        ValueError: an unknown task, or a task with more kinds of tile than the policy reads, or with other answers.
     """
     other, wanted = copy(policy), find_task(task)
     if wanted.n_tiles > policy.n_tiles:
@@ -463,7 +469,7 @@ def facts(policy: Policy) -> dict[str, str]:
 
 
 def cost_note(policy: Policy) -> str:
-    """Return in words how many passes of its network a policy makes in one iteration."""
+    """Return in words the number of passes through the network in one iteration."""
     return f"one iteration is {policy.engine_hints.passes} passes of its network, the best of which it chooses"
 
 

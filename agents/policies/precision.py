@@ -1,7 +1,8 @@
 """The precision of float32 products on a GPU.
 
-The matrix units of GPUs can compute them in TF32, which is faster and rounds the factors to 11 bits. PyTorch does so in
-convolutions by default. The proofs of exactness do not cover TF32, so exact policies run without it.
+The matrix units of GPUs can compute float32 products in TF32, which is faster and rounds the factors to 11 bits.
+PyTorch does this for convolutions by default. The proofs of exactness do not cover TF32, so exact policies run without
+it.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ import torch
 
 _LOCK = threading.Lock()
 _WISHES: list[tuple[int, bool]] = []
-"""The thread of every block that runs, in the order in which they began, and whether it allows TF32."""
+"""For every block that is running, in the order in which the blocks began, its thread and whether it allows TF32."""
 _CHANGED: list[tuple[Any, str, Any]] = []
-"""The settings of PyTorch that differ while blocks run: where, their names, and what they were."""
+"""The settings of PyTorch that differ while blocks run: their place, their names, and their original values."""
 
 
 @contextmanager
 def tf32(allowed: bool, device: torch.device) -> Iterator[None]:
     """Allow or forbid TF32 in float32 convolutions and matrix products on a GPU, within the block or the function.
 
-    A CPU has no TF32, and nothing happens. PyTorch has one setting for the whole process. So TF32 is off while a block
-    of any thread forbids it; of blocks within one another, the innermost of each thread counts. When the last has
-    ended, PyTorch's settings are as before.
+    On a CPU the function has no effect. PyTorch has one setting for the whole process. Therefore TF32 is off while a
+    block of any thread forbids it. If blocks are nested, the innermost block of each thread counts. When the last block
+    has ended, PyTorch's settings are restored.
     """
     if device.type == "cpu":
         yield
@@ -40,7 +41,7 @@ def tf32(allowed: bool, device: torch.device) -> Iterator[None]:
 
 
 def _change(wish: tuple[int, bool], begins: bool) -> None:
-    """Let a block begin or end, and set what all blocks wish, if that is something else than before."""
+    """Begin or end a block, and change the setting if the blocks now require another one."""
     with _LOCK:
         before = _allowed()
         if begins:
@@ -62,7 +63,7 @@ def _allowed() -> bool | None:
 
 
 def _set(allowed: bool) -> None:
-    """Change PyTorch's settings, and note what they were."""
+    """Change PyTorch's settings, and store their original values."""
     backends: Any = torch.backends
     wanted: Any
     general = getattr(backends, "fp32_precision", None)

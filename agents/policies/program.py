@@ -16,16 +16,16 @@ class Program(NamedTuple):
 
     Attributes:
         activation: name of the activations.
-        inputs: names of the S input channels, which are static and come before the state's.
+        inputs: names of the S input channels, which do not change and come before the state's channels.
         weight: (C, S + C, taps), the weights at the taps.
         bias: (C,).
         kernel_size: side k of the kernel, odd.
         taps: the positions in the kernel that have weights, numbered row by row.
         state_limit: the upper bound of a state; None for no bound.
-        n_maxima: the number of channels before the last that become their maxima over the map, where the last becomes
-            the maximum over channels, as in `learned.NCA`; 0 if none does.
+        n_maxima: the number of channels before the last that become their maxima over the map, while the last becomes
+            the maximum over channels, as in `learned.NCA`; 0 for no maxima.
         pool_before_activation: whether these maxima are added to the channels before the activations instead.
-        sees_inputs: whether every iteration reads the inputs, and not only the first.
+        sees_inputs: whether every iteration reads the inputs, instead of only the first.
         unbounded: the step after which there is no ReLU; None if there is no such step.
     """
 

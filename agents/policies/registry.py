@@ -34,10 +34,10 @@ MODEL_OF_RUN = "model" + MODEL_FILE
 
 MAIN = "main"
 ROLES = (MAIN, "variant", "ablation", "baseline")
-"""Roles of policies: those to begin with, each of which says when to take it, and those to compare with.
+"""Roles of policies: the policies to begin with, each with advice when to use it, and the policies for comparison.
 
-A variant gives up something for something else that one of them lacks. An ablation was trained with less, or began
-elsewhere; a baseline has an architecture of the paper at a small size.
+A variant gives up one property of a main policy for another. An ablation was trained with less, or from another start.
+A baseline has an architecture of the paper at a small size.
 """
 NAME_PARTS = {
     "exact-weights": "weights written by hand for the learned architecture, which solve every maze",
@@ -61,15 +61,16 @@ class PolicyInfo:
     """A row of the table of policies.
 
     Attributes:
-        task: name of its task: "shortest-path" or "diameter".
+        task: name of the policy's task: "shortest-path" or "diameter".
         description: one line.
-        constructor: "module:name" of a class or function that makes it; the module is relative to this package.
+        constructor: "module:name" of a class or function that makes the policy; the module is relative to this package.
         options: default keyword arguments of the constructor.
-        exact: whether its output is guaranteed to be correct on every level, so that a wrong one is a bug.
+        exact: whether the output is guaranteed to be correct on every level, so that a wrong output is a bug.
         scores: measured scores by name.
         role: a name from `ROLES`.
-        when: when to choose it, in at most 78 characters; empty unless its role is "main".
-        family: the family of levels that it is meant for, on which `policies list` shows its score; None for any.
+        when: when to choose the policy, in at most 78 characters; empty unless its role is "main".
+        family: the family of levels for which the policy is meant, on which `policies list` shows its score; None for
+            any.
     """
 
     task: str
@@ -138,8 +139,8 @@ def list_policies(*, all: bool = False) -> dict[str, PolicyInfo]:
     """Return the task, description and measured scores of policies by name.
 
     Args:
-        all: whether to return every policy that `load` accepts by name, the role "main" first; by default
-            only these.
+        all: whether to return every policy that `load` accepts by name, the role "main" first; by default only policies
+            with this role.
     """
     return {
         name: info for role in ROLES for name, info in _POLICIES.items() if info.role == role and (all or role == MAIN)
@@ -157,16 +158,16 @@ def split_prefix(name: str) -> tuple[str, str]:
 
 
 def find_policy(name: str) -> PolicyInfo:
-    """Return a policy's row of the table; for a model file or a class of your own, a row is made.
+    """Return a policy's row of the table. For a model file or your own class, a new row is made.
 
     Args:
         name: one of `list_policies(all=True)`, the path of a file that `save_model` wrote, which ends in .safetensors,
-            or "module:class" for a class of your own; any of them after "symmetrised:", or after a task, as in
+            or "module:class" for your own class. Each of these may follow "symmetrised:" or a task, as in
             "diameter:NAME".
 
     Raises:
-        ValueError: unknown name (the message lists the known ones), no such file or class, or something that is not a
-            policy. Also a policy whose weights do not ship; the message says how to train it.
+        ValueError: an unknown name (the message lists the known names), no such file or class, or an object that is not
+            a policy. Also a policy whose weights are not included; the message explains how to train it.
     """
     name = os.path.expanduser(name)
     before, rest = split_prefix(name)
@@ -198,13 +199,13 @@ def find_policy(name: str) -> PolicyInfo:
 
 
 def load(name: str | Path, **options: Any) -> Policy:
-    """Return a ready policy by name, on the CPU.
+    """Return a policy by name, on the CPU and ready to run.
 
     Args:
-        name: one of `list_policies(all=True)`, the path of a model file, which ends in .safetensors, or
-            "module:name" for a class of your own, or a function that returns a policy; the module is imported. Any of
-            them after "symmetrised:" is run in eight orientations (`Symmetrised`), and after a task, as in
-            "diameter:NAME", is that policy for the other task (`policy.for_task`).
+        name: one of `list_policies(all=True)`, the path of a model file, which ends in .safetensors, or "module:name"
+            of your own class or of a function that returns a policy; the module is imported. After "symmetrised:", each
+            of these runs in eight orientations (`Symmetrised`). After a task, as in "diameter:NAME", the policy solves
+            the other task (`policy.for_task`).
         options: keyword arguments of the policy's constructor that replace its defaults.
 
     Raises:
@@ -264,18 +265,18 @@ def make_env(policy: str | Path | Policy, num_envs: int | None = None, **options
 def named_policies(
     policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy], device: str | None = None
 ) -> dict[str, Policy]:
-    """Return policies by name, each once; a policy without a name gets the name of its class.
+    """Return policies by name without duplicates; a policy without a name gets the name of its class.
 
     >>> named_policies(["first=runs/1/model.safetensors", "second=runs/2/model.safetensors"]).keys()
 
     Args:
-        policies: a policy; a mapping from names to policies; or names for `load`, each of which may be preceded by
-            another name to use, as in NAME=POLICY.
-        device: the device to which they are moved; None leaves them where they are.
+        policies: a policy; a mapping from names to policies; or names for `load`, each with or without another name to
+            use, as in NAME=POLICY.
+        device: the device to which the policies are moved; None leaves them where they are.
 
     Raises:
-        ValueError: no policy, an unknown name, one name for two policies, or something else than policies; or there is
-            no such device, or it has no float64, in which exact policies compute.
+        ValueError: no policy, an unknown name, one name for two policies, or objects that are not policies; or there is
+            no such device, or it has no float64, which exact policies need.
     """
     from .policy import Policy, to_device
 
@@ -303,10 +304,10 @@ def named_policy(policy: str | Path | Policy) -> tuple[str, Policy]:
 
 
 def check_named(given: Mapping[Any, Any], *kinds: type) -> None:
-    """Check that a mapping's keys are names, and its values of some types.
+    """Check that a mapping's keys are names and its values are of some types.
 
     Raises:
-        ValueError: a key that is no name, or a value of another type; the message has the first.
+        ValueError: a key that is not a name, or a value of another type; the message contains the first such entry.
     """
     wanted = " or ".join(kind.__name__ for kind in kinds)
     for name, what in given.items():
@@ -315,12 +316,13 @@ def check_named(given: Mapping[Any, Any], *kinds: type) -> None:
 
 
 def by_label(names: str | Path | Iterable[str | Path]) -> dict[str, str]:
-    """Return a dict from NAME to WHAT for texts of the form NAME=WHAT; a text without = is both.
+    """Return a dict from NAME to WHAT for texts of the form NAME=WHAT; a text without = is both NAME and WHAT.
 
-    The text is not split if it is a file or has a slash before the "=": sweeps make folders such as "lr=0.1".
+    A text is not split if it is a file or contains a slash before the "=", because sweeps make folders such as
+    "lr=0.1".
 
     Raises:
-        ValueError: a NAME or a WHAT is empty, one NAME has two meanings, or something else than texts.
+        ValueError: a NAME or a WHAT is empty, one NAME has two meanings, or an item is not a text.
     """
     found: dict[str, str] = {}
     given = names if isinstance(names, Iterable) and not isinstance(names, str) else [names]
@@ -340,15 +342,15 @@ def by_label(names: str | Path | Iterable[str | Path]) -> dict[str, str]:
 
 
 def import_own(name: str, who: str) -> ModuleType:
-    """Return a module that a user names, imported; entries that it registers are recorded as its own.
+    """Import a module that a user names, and return it; the entries that it registers are recorded as its own.
 
     Args:
         name: the module's full name.
-        who: what needs the module, such as "--import", for messages.
+        who: the option or function that needs the module, such as "--import", for messages.
 
     Raises:
-        ValueError: it is not the name of a module, there is no such module, or its import fails; the message says
-            where.
+        ValueError: the text is not the name of a module, there is no such module, or its import fails; the message
+            names the place.
     """
     if not all(part.isidentifier() for part in name.split(".")) or name.endswith(".py"):
         raise ValueError(f"{who} must name a module such as my_module or my_package.my_module, got {name!r}")

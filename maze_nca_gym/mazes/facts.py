@@ -76,12 +76,12 @@ class Answer(NamedTuple):
 
 
 class Axiom(NamedTuple):
-    """The name of a fact that a proof may suppose, with where it is true and who says so.
+    """A fact that a proof may assume, by name, with the graphs on which it is true and its origin.
 
     Attributes:
         name: the fact in words.
-        holds_on: the largest kind of worlds on which it is true.
-        stated: whether an automaton's author states it, so that nothing proves it.
+        holds_on: the largest kind of graphs on which it is true.
+        stated: whether an automaton's author assumes it and nothing proves it.
     """
 
     name: str

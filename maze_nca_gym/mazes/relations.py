@@ -621,8 +621,8 @@ def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
         rules: the rule of each relation, by name.
 
     Raises:
-        ValueError: no rule, an answer without one or that is on anywhere, or relations that depend on each other in a
-            circle in which one is negated.
+        ValueError: there is no rule, an answer has no rule, an answer is a relation that is pooled over the map, or
+            relations depend on each other in a circle in which one is negated.
     """
     return _fixpoint(answers, rules, least=True)
 
