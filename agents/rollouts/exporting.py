@@ -54,8 +54,8 @@ class Format(NamedTuple):
 
     Attributes:
         suffix: end of the file's name.
-        needs: the policies that it can hold, in words.
-        holds: whether it can hold a policy.
+        needs: the policies that the format can store, in words.
+        holds: whether the format can store a policy.
         content: (policy, name) -> the content of the file.
     """
 
@@ -123,7 +123,7 @@ def to_json(policy: Policy, name: str) -> bytes:
 
 
 def to_script(policy: Policy, name: str) -> bytes:
-    """Return a policy as a script of the page, since a browser reads no other files next to a page from a disk."""
+    """Return a policy as a script of the page, because a browser may not read other files from a disk."""
     return b"MazePlay.addPolicy(" + to_json(policy, name).rstrip().replace(b"<", rb"\u003c") + b");\n"
 
 

@@ -1,4 +1,4 @@
-"""Policies on graphs: they read the places behind the four doors of each place instead of a tile's four neighbours."""
+"""Policies on graphs: at each node they read the nodes behind its four doors instead of a tile's four neighbours."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ..policies.registry import load
 
 
 class OnGraph(Policy):
-    """A policy that runs on a graph: its mazes are the kinds of the graph's places, in the shape of `Graph.tiles`.
+    """A policy that runs on a graph: its mazes are the kinds of the graph's nodes, in the shape of `Graph.tiles`.
 
-    `rollout`, `iterate`, `solve` and `evaluate` take it, with `graph.tiles`, or other kinds of the same places, as
+    `rollout`, `iterate`, `solve` and `evaluate` take it, with `graph.tiles`, or other kinds of the same nodes, as
     levels; optimal means optimal on the graph. Guarantees for mazes do not hold on graphs, so the bound counts as
-    stated only. `prove(automaton, on="graphs")` proves what a network with a certificate does on all of them.
+    stated only. `prove(automaton, on="graphs")` proves the automaton of a network with a certificate on all graphs.
 
     >>> torus = Graph.of(tiles, edges="torus")
     >>> solve(OnGraph(load("nca-shortest-path-hinted"), torus), levels=torus.tiles[None])
@@ -34,9 +34,9 @@ class OnGraph(Policy):
         graph: the graph.
 
     Raises:
-        ValueError: a policy whose iterations are no convolution that reads a tile and its four neighbours, with weights
-            that are the same at every iteration; a policy that outputs something else than one path; or a task without
-            an exact solver on graphs.
+        ValueError: a policy whose iterations are not a convolution that reads a tile and its four neighbours with the
+            same weights at every iteration; a policy that outputs something other than one path; or a task without an
+            exact solver on graphs.
     """
 
     _places: Tensor

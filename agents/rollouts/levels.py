@@ -1,4 +1,4 @@
-"""Levels for policies, new or from a set; and `generate`, which writes new ones to a file."""
+"""Levels for policies, fresh or from a set; and `generate`, which writes fresh levels to a file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def generator_options(given: Mapping[str, Any]) -> dict[str, Option]:
 
 
 def read_size(words: Sequence[str]) -> int | tuple[int, int]:
-    """Return the inner size that the first word of an option gives, SIZE or ROWSxCOLS.
+    """Return the inner size in the first word of an option, SIZE or ROWSxCOLS.
 
     Raises:
         ValueError: the word has neither form.
@@ -65,7 +65,7 @@ SIZE = Shown("SIZE|ROWSxCOLS", read=read_size)
 def draw_levels(
     n: int, seed: int, *, generator: str, size: int | tuple[int, int], task: Task, **options: Any
 ) -> LevelSet:
-    """Return `n` new levels, whose `config` has everything that is needed to generate them again.
+    """Return `n` new levels; their `config` contains everything that is needed to generate them again.
 
     Args:
         n: the number of levels.
@@ -132,11 +132,11 @@ def generate(
 
 
 def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
-    """Return the options of a policy's levels: `levels`, or else `generator`, `size` and further options of fresh ones.
+    """Return the options of a policy's levels: `levels`, or else `generator`, `size` and the options of fresh levels.
 
     Args:
-        policy: a policy; options that are not given are those of the levels for which it is meant.
-        levels: a set, or the name or file of one; None for fresh levels.
+        policy: a policy; options that are not given take the values for which the policy is meant.
+        levels: a set, or the name or file of a set; None for fresh levels.
         given: `generator`, `size` and options of the generator; values that are None count as not given.
 
     Raises:
@@ -153,7 +153,8 @@ def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
 
 
 def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None, task: Task = SHORTEST_PATH) -> LevelSet:
-    """Return the first `n` levels of a set, or all; `task` gives the letters of drawings, and the task of test sets.
+    """Return the first `n` levels of a set, or all levels. `task` gives the letters of drawings, and the task of test
+    sets.
 
     Raises:
         ValueError: no such levels, or fewer than `n`.

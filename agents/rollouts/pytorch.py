@@ -56,7 +56,7 @@ class PyTorch:
     """Rollouts of every policy, on every device, in every dtype."""
 
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
-        """Return True: it runs every policy."""
+        """Return True, because PyTorch runs every policy."""
         return True
 
     def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: RolloutRequest) -> list[Tensor]:
@@ -87,7 +87,7 @@ class PyTorch:
 class Stepping(PyTorch):
     """Rollouts that equal stepping an environment with the policy's actions, bit for bit; slower than other engines.
 
-    The others differ in rounding: they encode the maze once, choose a memory format, or add in another order.
+    Other engines differ in rounding: they encode the maze once, choose a memory format, or add in another order.
     """
 
     def _prepared(self, policy: Policy, maze: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Iteration]:
@@ -96,19 +96,18 @@ class Stepping(PyTorch):
 
 @dataclass
 class _GrowthLimit:
-    """A limit on how fast gradients of states grow from step to step, by hooks on the states.
+    """A limit on how fast the gradients of states grow from step to step, applied by hooks on the states.
 
     Attributes:
-        growth: the largest growth of a state's gradient over that of the next state, as a factor; infinity means no
-            limit.
-        most: the upper bound of a state. Where a state is at this bound or at 0, gradients do not count.
+        growth: the largest ratio of a state's gradient to the next state's gradient; infinity means no limit.
+        most: the upper bound of a state. Gradients of numbers that are at this bound or at 0 do not count.
     """
 
     growth: float
     most: float
 
     def read(self, state: Tensor) -> Tensor:
-        """Return a view of a (B, C, H, W) state for the next iteration to read, whose gradient is limited."""
+        """Return a view of a (B, C, H, W) state, which the next iteration reads and whose gradient is limited."""
         if self.growth == math.inf or not state.requires_grad:
             return state
 
@@ -121,7 +120,7 @@ class _GrowthLimit:
         return seen
 
     def note(self, state: Tensor) -> None:
-        """Let the whole gradient of a (B, C, H, W) state, that of losses included, set the next limit."""
+        """Let the whole gradient of a (B, C, H, W) state, including the gradients of losses, set the next limit."""
 
         def longest(gradient: Tensor) -> None:
             self._longest = self.growth * self._lengths(gradient, state)
@@ -130,7 +129,7 @@ class _GrowthLimit:
             state.register_hook(longest)
 
     def _lengths(self, gradient: Tensor, state: Tensor) -> Tensor:
-        """Return the norms of (B, C, H, W) gradients where they pass, (B, 1, 1, 1)."""
+        """Return the norms of (B, C, H, W) gradients, without numbers at a bound, (B, 1, 1, 1)."""
         inside = (state != 0) & (state < self.most)
         return (gradient * inside).square().sum(dim=(1, 2, 3), keepdim=True).sqrt()
 
@@ -152,8 +151,8 @@ def threads(n: int) -> Iterator[None]:
 
 @contextmanager
 def learning_on(n: int) -> Iterator[None]:
-    """Prepare torch for learning within the block: `n` threads, gradients, and new tensors on the CPU, whatever the
-    caller has set."""
+    """Prepare torch for learning within the block, whatever the caller's settings: `n` threads, gradients on, and new
+    tensors on the CPU."""
     # where it is the default anyway, naming a device slows every operator
     on_cpu = nullcontext() if torch.get_default_device().type == "cpu" else torch.device("cpu")
     with threads(n), torch.inference_mode(False), torch.enable_grad(), on_cpu:
@@ -163,8 +162,8 @@ def learning_on(n: int) -> Iterator[None]:
 def _set_threads(n: int) -> None:
     """Set the number of threads for operations of this thread.
 
-    PyTorch has a number for each thread. Its setter also changes the one that threads get when they begin, which a new
-    thread can read, and put back.
+    PyTorch stores a number for each thread. Its setter also changes the number that new threads start with. This
+    function reads that number in a new thread and restores it.
     """
     if n == torch.get_num_threads():
         return

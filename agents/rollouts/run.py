@@ -1,4 +1,4 @@
-"""Policies that run on levels, each until it is solved: `solve`, and `play` in a window."""
+"""The commands `solve`, which runs a policy on levels until each is solved, and `play`, which opens a window."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .solved import Solved
 
 MANY_TILES = 10**7
-"""Number of tiles above which a message says that exact solutions are computed before the policy runs."""
+"""Number of tiles above which a message announces that exact solutions are computed before the policy runs."""
 DEFAULT_N = 1000
 """Default number of fresh levels to solve."""
 PICTURES = ("gif", "png")
@@ -50,33 +50,35 @@ def solve(
 ) -> Solved:
     """Run a policy on many levels, each until it is solved; write the results and a picture of one episode.
 
-    A level is solved when the path is optimal at some iteration; `evaluate` scores after a fixed number of iterations.
-    Levels come from a set, or fresh from a generator, by default of the kind that the policy is meant for.
+    A level is solved once the path is optimal after some iteration, whereas `evaluate` scores after a fixed number of
+    iterations. Levels come from a set or from a generator, by default with the options for which the policy is meant.
 
     >>> solve("nca-shortest-path", n=100, generator="perfect", size=31).metrics["solved"]
 
     Args:
         policy: name from `policies list`, a model file (*.safetensors), or module:class; NAME=FILE gives it another
             name in the output. In Python also a policy.
-        n: number of levels: by default 1000 fresh ones, or all levels of a set, otherwise its first ones.
+        n: number of levels: by default 1000 fresh levels, or all levels of a set; otherwise the first levels of the
+            set.
         seed: seed of fresh levels, at least 0; the same seed gives the same levels.
         batch: number of levels that run at once, by default as many as keep the state small.
         steps: largest number of iterations on a level; by default the policy's bound, or else the environment's limit.
-        device: device, such as cpu, cuda or cuda:1; by default the policy's, which is the CPU if it is given by name.
-        out: folder for results.json, results.csv with a row for each level, and the picture, which replace those of an
-            earlier run. In Python, nothing is written by default.
-        picture: picture of the episode on the level with the longest solution: gif shows every step, png the last one,
+        device: device, such as cpu, cuda or cuda:1; by default the policy's device, which is the CPU if the policy is
+            given by name.
+        out: folder for results.json, results.csv with a row for each level, and the picture, which replace the files of
+            an earlier run. In Python, nothing is written by default.
+        picture: picture of the episode on the level with the longest solution: gif shows every step, png the last step,
             none writes no picture.
         levels: set of levels to run on: a file written by `generate` or `evolve`, a name from `levels list`, or a test
-            set such as perfect-31. In Python also a set or (N, H, W) tiles. By default fresh ones are drawn.
-        generator: generator of fresh levels; `maze-nca-gym levels list --details` describes each. By default what the
-            policy is meant for, or else random.
+            set such as perfect-31. In Python also a set or (N, H, W) tiles. By default fresh levels are drawn.
+        generator: generator of fresh levels; `maze-nca-gym levels list --details` describes each generator. By default
+            the generator for which the policy is meant, or else random.
         size: inner size of fresh levels in tiles, rows and columns if they differ, without the border of one wall tile.
-            By default what the policy is meant for, or else 16.
+            By default the size for which the policy is meant, or else 16.
         options: options of the generator.
 
     Returns:
-        The results, with `metrics` of all levels, and `to_frame()`, which has a row for each.
+        The results, with `metrics` of all levels, and `to_frame()`, which has a row for each level.
 
     Raises:
         ValueError: a bad option or file, or an unsolvable level.
@@ -148,8 +150,8 @@ def play(
 ) -> None:
     """Play with a policy in a window: draw walls, move the ends, damage states, step back; press ? for all keys.
 
-    A solved level stays until the user asks for another. The window changes policy, generator and speed, and saves
-    pictures.
+    A solved level stays until the user asks for the next level. The window can change policy, generator and speed, and
+    saves pictures.
 
     >>> play("nca-shortest-path-healing", generator="caves", size=24)
 
@@ -161,11 +163,11 @@ def play(
         steps: number of iterations after which the policy stops on a level; by default it never stops.
         levels: set of levels to play on, in its order, and again from the first after the last: a file written by
             `generate` or `evolve`, a name from `levels list`, or a test set such as perfect-31. In Python also a set or
-            (N, H, W) tiles. By default fresh ones are drawn.
-        generator: generator of fresh levels; `maze-nca-gym levels list --details` describes each. By default what the
-            policy is meant for, or else random.
+            (N, H, W) tiles. By default fresh levels are drawn.
+        generator: generator of fresh levels; `maze-nca-gym levels list --details` describes each generator. By default
+            the generator for which the policy is meant, or else random.
         size: inner size of fresh levels in tiles, rows and columns if they differ, without the border of one wall tile.
-            By default what the policy is meant for, or else 16.
+            By default the size for which the policy is meant, or else 16.
         options: options of the generator.
 
     Raises:

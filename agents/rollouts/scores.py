@@ -1,4 +1,4 @@
-"""Levels as policies read them, and the scores of the paths that policies output."""
+"""Levels in the form that policies read, and the scores of the paths that policies output."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ BATCH, BATCH_TILES = 256, 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Levels with their solutions, computed once for everything that runs on them.
+    """Levels with their solutions, computed once for all policies and measurements that use them.
 
     Attributes:
         tiles: (N, H, W) uint8.
         target: (N, H, W) bool, the canonical solutions; (N, K, H, W) if the task's answers have K > 1 channels.
-        drawing: (N, H, W) bool, what the policy should output on them if that is not one path, see `DRAWINGS`.
+        drawing: (N, H, W) bool, the output that the policy should have on them if it is not one path, see `DRAWINGS`.
     """
 
     tiles: Tiles
@@ -45,20 +45,20 @@ class Batch:
 
     @property
     def wanted(self) -> NDArray[np.bool_]:
-        """What the policy should output, (N, H, W) or (N, K, H, W) bool."""
+        """The output that the policy should have, (N, H, W) or (N, K, H, W) bool."""
         return self.target if self.drawing is None else self.drawing
 
 
 def label(policy: Policy, levels: LevelSet | Tiles | Batch, target: NDArray[np.bool_] | None = None) -> Batch:
-    """Return levels with their solutions and with what a policy should output on them.
+    """Return levels with their solutions and with the output that a policy should have on them.
 
     Args:
         policy: the policy that will run on them.
-        levels: a set or (N, H, W) tiles, levels of the policy's task; or what this function returned for that policy.
+        levels: a set or (N, H, W) tiles, levels of the policy's task; or the result of this function for that policy.
         target: (N, ...) bool, the canonical solutions, if they are known; the levels are then not checked again.
 
     Raises:
-        ValueError: no level at all, levels of another task, or an unsolvable one.
+        ValueError: no level at all, levels of another task, or an unsolvable level.
     """
     if isinstance(levels, Batch):
         return levels
@@ -108,7 +108,11 @@ def path_of(policy: Policy, state: Tensor) -> NDArray[np.float32]:
 
 
 def score_paths(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the columns of `score_table` for the same arguments, then `ERROR` and `LENGTH`, (B, 6) float64."""
+    """Return the six columns of scores of some paths, (B, 6) float64: the columns of `score_table`, then `ERROR` and
+    `LENGTH`.
+
+    The arguments are those of `score_table`.
+    """
     table, wanted = score_table(policy, levels, path), levels.wanted
     return np.column_stack([table, squared_errors(path, wanted), lengths_of(wanted)])
 
@@ -116,7 +120,8 @@ def score_paths(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDA
 def score_table(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the columns of `Scores.table`, (B, 4) float64.
 
-    If the policy outputs something else than one path (`DRAWINGS`), only exactly the wanted tiles are optimal.
+    If the policy's output is not one path (`DRAWINGS`), an output is optimal only if exactly the wanted tiles are
+    drawn.
 
     Args:
         policy: the policy that drew.

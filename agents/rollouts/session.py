@@ -1,4 +1,4 @@
-"""The session behind `play`: a policy on a level, the steps so far, and what a user can do with them."""
+"""The session behind `play`: a policy on a level, the steps so far, and the user's actions."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Session:
         return step_limit(self.policy, target) if self._steps is None else self._steps
 
     def step(self) -> str:
-        """Make an iteration; return why that is impossible, or an empty string."""
+        """Make an iteration; return the reason if this is impossible, otherwise an empty string."""
         most = self.policy.max_steps
         if most is not None and self.snapshot.step >= most:
             return f"{self.name} has weights for {most} iterations"
@@ -86,11 +86,12 @@ class Session:
         return ""
 
     def back(self) -> str:
-        """Go back to the step before, without the edits since; return why that is impossible, or an empty string."""
+        """Go back to the previous step, without later edits; return the reason if this is impossible, otherwise an
+        empty string."""
         return "" if self._history.drop_newest() else "no earlier step"
 
     def restart(self) -> None:
-        """Begin again on this level, with its edits."""
+        """Restart on this level, with its edits."""
         self._begin(self.snapshot.tiles)
 
     def new_level(self) -> None:
@@ -99,9 +100,9 @@ class Session:
         self._begin(self._draw())
 
     def edit(self, edit: Edit) -> str:
-        """Change the level or the state; return why the edit was refused, or an empty string.
+        """Change the level or the state; return the reason if the edit was refused, otherwise an empty string.
 
-        Levels without a solution are allowed, to see what the automaton does there.
+        Levels without a solution are allowed, so that one can watch the automaton on them.
         """
         now = self.snapshot
         try:
@@ -112,10 +113,11 @@ class Session:
         return ""
 
     def with_policy(self, policy: Policy, name: str) -> Session:
-        """Return a session with another policy: on this level if that is of the policy's task, otherwise on the next.
+        """Return a session with another policy. It stays on this level if the level's task is the policy's task, and
+        otherwise begins on the next level.
 
         Raises:
-            ValueError: the policy cannot run on it.
+            ValueError: the policy cannot run on the level.
         """
         other, level = copy(self), self.snapshot.tiles
         task = policy.problem
@@ -141,7 +143,7 @@ class Session:
         )
 
     def with_generator(self, name: str) -> Session:
-        """Return a session with levels of another generator, of the present one's size.
+        """Return a session with levels of another generator, of the present level's size.
 
         Raises:
             ValueError: the generator makes no levels of this size, or the policy cannot run on them.
@@ -172,7 +174,8 @@ class Session:
         return LevelSource(task, options["size"], options["generator"], levels, own, in_order=levels is not None)
 
     def _draw(self) -> Tiles:
-        """Return the level of this number: the next fresh one, or that of a set, which begins again after its last."""
+        """Return the level of this number: the next fresh level, or a level of a set, which restarts after its last
+        level."""
         return self._fitting(self._source.draw(self._rng, self.level))
 
     def _fitting(self, tiles: Tiles) -> Tiles:

@@ -32,7 +32,7 @@ LARGEST_ANIMATION = 100
 """Largest number of frames of an animation; a longer episode shows evenly spaced steps."""
 _FPS = 10
 _LAST_FRAME = 20
-"""Number of times that the last frame is shown, so that it can be seen before the animation starts again."""
+"""Number of times that the last frame is shown, so that a viewer sees it before the animation restarts."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +146,10 @@ class Solved(Tabular):
         return paths
 
     def draw(self, path: Path, index: int | None = None) -> Path:
-        """Write a picture of the episode on a level, by default the one with the longest solution; returns its path.
+        """Write a picture of the episode on a level, by default on the level with the longest solution; return its
+        path.
 
-        A `.gif` shows its iterations, a `.png` the last one.
+        A `.gif` shows all iterations, a `.png` the last one.
         """
         path = path_of_format(path, ".png", ".gif")
         index, title = self.shown if index is None else index, f"{self.name}, {self.source}"

@@ -1,4 +1,4 @@
-"""The number of iterations that a policy gets on a level, and runs on many levels, each until it is solved."""
+"""The default number of iterations on a level, and rollouts on many levels, each until it is solved."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from .scores import Batch, batches, encode, label, path_of, score_table
 _ASK_EVERY = 32
 """Number of steps between two checks whether a policy has finished; each costs one or two iterations."""
 _AT_ONCE = 4
-"""Number of steps in one rollout, which encodes the mazes once and waits for a GPU once; `_ASK_EVERY` is a multiple."""
+"""Number of steps in one rollout, which encodes the mazes once and waits for a GPU once. `_ASK_EVERY` is a multiple of
+it."""
 
 Report = Callable[[int], Any]
 """A function that receives the number of iterations of a level since the last call."""
@@ -49,9 +50,9 @@ def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
     """Return the number of iterations that a policy gets on some levels.
 
     A policy with a bound gets as many as the longest solution may need, so that it always finishes. A policy with
-    weights for each iteration gets as many as it has weights for. Any other gets its `Policy.default_steps`, scaled up
-    in proportion to the size of the levels or to their longest solution, whichever gives more. So 64 at size 16 remains
-    64 on the paper's mazes and becomes 150 on perfect ones.
+    different weights for each iteration gets as many as it has weights for. Any other policy gets its
+    `Policy.default_steps`, scaled up in proportion to the size of the levels or to their longest solution, whichever
+    gives more. For example, 64 iterations at size 16 remain 64 on the paper's mazes and become 150 on perfect mazes.
 
     Args:
         policy: the policy that will run.
@@ -100,7 +101,7 @@ def try_out(policy: Policy, tiles: Tiles, n_steps: int, name: str) -> None:
 def curve_steps(n_steps: int) -> list[int]:
     """Return ascending numbers of iterations from 1 to `n_steps`, about four for each doubling.
 
-    All but the last are the same for every `n_steps`.
+    For another `n_steps`, all numbers but the last are the same.
     """
     quarters = range(4 * n_steps.bit_length())
     return sorted({step for q in quarters if (step := round(2 ** (q / 4))) < n_steps} | {n_steps})
@@ -109,8 +110,8 @@ def curve_steps(n_steps: int) -> list[int]:
 def step_limit(policy: Policy, targets: NDArray[np.bool_]) -> int:
     """Return the number of iterations after which a policy is not expected to solve levels with these solutions.
 
-    That is the policy's bound. Without one it is the environment's time limit, or the `default_steps` if that is more.
-    It is never more than the policy has weights for.
+    It is the policy's bound. Without a bound it is the environment's time limit, or the `default_steps` if these are
+    more. It never exceeds the number of iterations for which the policy has weights.
 
     Args:
         policy: the policy that will run.
@@ -154,7 +155,7 @@ def run_to_end(
 def find_paths(
     policy: Policy, tiles: Tiles, n_steps: int, *, batch: int | None = None, pause: Callable[[], Any] = lambda: None
 ) -> NDArray[np.float32]:
-    """Return the path with which a policy ends on each level, (N, H, W) float32, or (N, K, H, W) of several channels.
+    """Return a policy's final path on each level, (N, H, W) float32, or (N, K, H, W) for answers of K channels.
 
     Args:
         policy: the policy to run.
@@ -180,18 +181,19 @@ def run_until_solved(
     batch: int | None = None,
     report: Callable[[int], Any] = lambda _: None,
 ) -> SolveResult:
-    """Run a policy on levels, each until it is solved or the policy has finished; return how the episodes ended. Levels
-    leave the batch when their episodes end.
+    """Run a policy on levels, each until it is solved or the policy has finished; return how the episodes ended.
+
+    A level leaves the batch when its episode ends.
 
     Args:
         policy: the policy to run, on any device.
-        levels: a set or (N, H, W) tiles, levels of the policy's task, or what `label` returned for them.
+        levels: a set or (N, H, W) tiles, levels of the policy's task, or the result of `label` for them.
         n_steps: the largest number of iterations, which `check_steps` accepts; by default the `step_limit`.
         batch: the number of levels that run at once; by default as many as keep the state small.
         report: called after every iteration with the number of episodes that have ended since the last call.
 
     Raises:
-        ValueError: levels of another task, an unsolvable level, or one too large for the policy.
+        ValueError: levels of another task, an unsolvable level, or a level that is too large for the policy.
     """
     labelled = label(policy, levels)
     n_steps = step_limit(policy, labelled.target) if n_steps is None else n_steps

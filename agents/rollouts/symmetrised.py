@@ -1,7 +1,7 @@
 """A policy that solves every maze in its eight orientations and keeps the best path that it can verify.
 
-A network is rarely correct on a maze and all its turned and mirrored copies alike, since its weights have no
-symmetry. Whether a drawn path is one can be checked without the solution, so that the right orientation can be found.
+A network is rarely correct on a maze and on all its rotated and mirrored copies, because its weights have no symmetry.
+A drawn path can be verified without the solution, so a correct orientation can be recognised.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Symmetrised(Policy):
 
     @property  # type: ignore[misc]
     def guarantees(self) -> Guarantees:
-        """What the policy within states."""
+        """The guarantees of the inner policy."""
         return self.policy.guarantees
 
     @property
@@ -105,17 +105,17 @@ class Symmetrised(Policy):
 
     @property
     def engine_hints(self) -> EngineHints:  # type: ignore[override]
-        """The engine hints of the policy within, with eight times its passes."""
+        """The engine hints of the inner policy, with eight times its passes."""
         return replace(self.policy.engine_hints, passes=_N)
 
     @property
     def default_steps(self) -> int:
-        """The number of iterations that the policy within is meant for."""
+        """The number of iterations for which the inner policy is meant."""
         return self.policy.default_steps
 
     @property
     def n_weights(self) -> int:
-        """Number of weights of the policy within."""
+        """Number of weights of the inner policy."""
         return self.policy.n_weights
 
     def compile(self, *args: Any, **kwargs: Any) -> None:

@@ -38,8 +38,8 @@ def concatenate(batches: list[Batch]) -> Batch:
 
 
 class LevelStream:
-    """The levels of a run: its batches, each of which depends only on the configuration and the number of its update,
-    and its validation set.
+    """The levels of a run: its batches and its validation set. Each batch depends only on the configuration and the
+    number of its update.
 
     Attributes:
         config: the configuration.
@@ -196,7 +196,7 @@ def with_solutions(tiles: Tiles, task: Task) -> Batch:
 
 
 def is_held_out(tiles: Tiles, task: Task) -> NDArray[np.bool_]:
-    """Return which of (N, S, S) levels are held out, (N,) bool: those of test and validation sets, which no training
+    """Return which of (N, S, S) levels are held out, (N,) bool: levels of test and validation sets, which no training
     may use."""
     return is_reserved(tiles, held_out(tiles.shape[1] - 2, task))
 

@@ -20,7 +20,8 @@ STEEPNESS = 8.0
 
 
 def mse(path: Tensor, target: Tensor) -> Tensor:
-    """Return (B,) mean squared errors of (B, H, W) paths, not clipped, so that what overshoots is pulled back.
+    """Return (B,) mean squared errors of (B, H, W) paths. The paths are not clipped, so that values beyond [0, 1] are
+    pulled back.
 
     Paper, section "Experimental setup": the loss comes first, and then the output is clipped to [0, 1].
     """
@@ -34,7 +35,7 @@ def cross_entropy(path: Tensor, target: Tensor) -> Tensor:
 
 
 def register_loss(name: str, loss: Loss) -> Loss:
-    """Register a loss of your own, which `train` then takes by its name; return it.
+    """Register your own loss, which `train` then accepts by its name; return the loss.
 
     >>> register_loss("absolute", lambda path, target: (path - target).abs().mean(dim=(1, 2)))
 
@@ -43,7 +44,8 @@ def register_loss(name: str, loss: Loss) -> Loss:
         loss: (B, H, W) paths of any value and float targets, 0 or 1 -> (B,) losses of the levels.
 
     Raises:
-        ValueError: the name of a loss of this package, or something else than one finite loss a level with a gradient.
+        ValueError: the name of a loss of this package, or a function that does not return one finite loss with a
+            gradient for each level.
     """
     return LOSSES.register(name, loss)
 

@@ -2,7 +2,7 @@
 
 (Persistent states as in Mordvintsev et al., "Growing Neural Cellular Automata".)
 
-States that have gone wrong tend to stay wrong, and the gradient of one update does not reach back to the cause. So with
+Wrong states tend to stay wrong, because the gradient of one update does not reach back to the cause. Therefore, with
 `pool_retry`, levels that are due and wrong restart from an empty state. Levels that are due and correct are replaced
 first. So the pool collects hard levels instead of stuck states.
 """
@@ -27,17 +27,17 @@ from .device_batch import DeviceBatch, solution_lengths
 from .editing import EDITS
 
 LARGEST = 100.0
-"""Largest absolute value of a state in the pool; in networks that learn well, most stay below 10."""
+"""Largest absolute value of a state in the pool. In networks that learn well, most states stay below 10."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """The time after which a level of the pool should be solved, and which solutions count.
+    """The time after which a level of the pool should be solved, and the solutions that count.
 
     Attributes:
         per_tile: iterations for each tile of its solution.
-        more: further iterations, whatever the length.
-        any_optimum: whether any optimal path counts as solved, not only the canonical one.
+        more: further iterations, whatever the length of the solution.
+        any_optimum: whether any optimal path counts as solved, instead of only the canonical path.
     """
 
     per_tile: float
@@ -56,7 +56,7 @@ class Patience:
 class StatePool:
     """Levels of one size, their solutions, and their current states, all on one device.
 
-    Nothing here waits for the device, except edits and `Patience.any_optimum`, which are computed on the CPU.
+    No method waits for the device, except edits and `Patience.any_optimum`, which are computed on the CPU.
 
     Attributes:
         levels: P levels.
@@ -86,7 +86,7 @@ class StatePool:
         """Draw n members, at most P, and replace the first of them by the newcomers; return the indices of all, (n,)
         int64.
 
-        Members that are due come first: they are the first to be replaced, and the next to be edited.
+        Members that are due come first: they are replaced first, and then edited first.
         """
         places = upload(rng.permutation(len(self.states))[:n], self.states.device)
         if self.patience is not None:
@@ -100,9 +100,9 @@ class StatePool:
     def edit(self, rng: np.random.Generator, places: Tensor, task: Task, edits: str) -> None:
         """Edit the levels at these (n,) int64 indices, each by one of `editing.EDITS`; their states stay.
 
-        Edits that would produce a level of a test set are skipped, and so are those that would leave no answer, unless
-        the edit `cuts`. The CPU waits for the device, since which levels are edited depends on the levels that the
-        previous update solved.
+        Edits that would produce a level of a test set are skipped. Edits that would leave no answer are skipped too,
+        unless the edit `cuts`. The CPU waits for the device, because the choice of levels depends on the levels that
+        the previous update solved.
         """
         way, device = EDITS[edits], self.states.device
         edited = way.edit(rng, read_back(self.levels.tiles[places]), read_back(self.levels.tiles), task)
@@ -121,8 +121,8 @@ class StatePool:
     def put(self, places: Tensor, states: Tensor, n_steps: int) -> None:
         """Store the (n, C, H, W) states of the members at these (n,) int64 indices, after `n_steps` more iterations.
 
-        Members whose states have exploded restart, since their losses would outweigh all others for many updates. So do
-        members that are due and wrong.
+        Members with exploded states restart, because their losses would outweigh all others for many updates. Members
+        that are due and wrong restart too.
         """
         states = states.detach().float()
         self.ages[places] += n_steps

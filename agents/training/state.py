@@ -82,7 +82,7 @@ class TrainingState:
         return cls(config, stream, model, optimiser, average, evolution=evolution)
 
     def compile(self, how: Literal[True, "graphs"] = True) -> None:
-        """Compile the model's iterations with `torch.compile`, or have its rollouts recorded as CUDA graphs."""
+        """Compile the model's iterations with `torch.compile`, or record its rollouts as CUDA graphs."""
         if how == "graphs":
             self.graphs = CudaGraphs(self.model)
         else:
@@ -119,7 +119,7 @@ class TrainingState:
 
         Raises:
             ValueError: weights that are not finite.
-            OSError: it could not be written; an older one is as it was.
+            OSError: the file could not be written; an older file is unchanged.
         """
         names = ("update", "continued", "compiled", "seconds", "losses", "line_seconds")
         numbers: dict[str, Any] = {name: getattr(self, name) for name in names}
@@ -145,14 +145,15 @@ class TrainingState:
         return parts
 
     def restore(self, run: RunFolder, device: torch.device) -> bool:
-        """Take all values from a run's checkpoint, before the first update; return whether it has one.
+        """Load all values from a run's checkpoint, before the first update; return whether the run has a checkpoint.
 
         Args:
             run: its folder.
             device: the device of the model and its levels.
 
         Raises:
-            ValueError: the file is no checkpoint, damaged, or of another configuration; the message says what to do.
+            ValueError: the file is not a checkpoint, is damaged, or has another configuration; the message gives the
+                remedy.
         """
         found = run.load(MODEL)
         if found is None:

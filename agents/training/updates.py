@@ -36,8 +36,8 @@ class Diverged(RuntimeError):
 def update(state: TrainingState, batch: Batch, workers: Workers) -> Tensor:
     """Make one update, after which the levels may evolve; return the loss before it, averaged over the workers.
 
-    It does not wait for a GPU, unless levels evolve, are edited or have several optimal solutions (`nearest_solution`):
-    then the CPU needs the paths.
+    The function does not wait for a GPU, unless levels evolve, are edited or have several optimal solutions
+    (`nearest_solution`), because the CPU then needs the paths.
 
     Args:
         state: the state of the run, which is changed. The loss and its gradient norm are appended to `unread`.
@@ -91,10 +91,10 @@ def update(state: TrainingState, batch: Batch, workers: Workers) -> Tensor:
 
 
 def read_losses(state: TrainingState) -> None:
-    """Move the unread losses of a run to its `losses`, as floats; this waits for a GPU.
+    """Move the unread losses of a run to its `losses`, as floats. This waits for a GPU.
 
     Raises:
-        Diverged: one of them is too large, or it or its gradient is not finite.
+        Diverged: a loss is too large, or a loss or its gradient is not finite.
     """
     if state.unread:
         rows = read_back(torch.stack(state.unread)).tolist()
@@ -172,7 +172,7 @@ def compute_gradients(
 def _nearest_optima(batch: DeviceBatch, state: Tensor, nearest_solution: float, order: str) -> Tensor:
     """Return (B, H, W) bool optimal solutions, see `LossOptions.nearest_solution`; they are computed on the CPU.
 
-    Of several that are equally near, the first in the order of directions is chosen.
+    If several solutions are equally near, the first in the order of directions is chosen.
     """
     path = read_back(state[:, PATH].detach().float().clamp(0, 1).nan_to_num())
     tiles, target = read_back(batch.tiles), read_back(batch.target)
@@ -181,5 +181,6 @@ def _nearest_optima(batch: DeviceBatch, state: Tensor, nearest_solution: float, 
 
 @torch.no_grad()
 def normalise(gradients: list[Tensor], norms: tuple[Tensor, ...]) -> None:
-    """Divide gradients, each (...) float32, by their () norms in place. The paper's code does so; its text does not."""
+    """Divide gradients, each (...) float32, by their () norms in place, as the paper's code does and its text does
+    not."""
     torch._foreach_div_(gradients, torch._foreach_add(norms, TINY))
