@@ -209,7 +209,7 @@ class Automaton:
                 (signal.name, ", ".join(f"{name} at {' '.join(dict.fromkeys(taps))}" for name, taps in read.items()))
             )
         tiles = task.generate(np.random.default_rng(0), 1, 8, "perfect")
-        with suppress(ValueError):  # one that never comes to rest shows its last state
+        with suppress(NeverAtRest):  # one that never comes to rest shows its last state
             for signals in self.trace(tiles):
                 answers = signals[0, list(self.answers)]
         from maze_nca_gym.rendering import palette  # here, as it loads pictures, which no command's help needs

@@ -84,13 +84,13 @@ def _slowed(
     helpers, source = dict[tuple[Term, int], str](), dict[str, Term]()
     rules = dict[str, Callable[[type[IntEnum]], Term]]()
 
-    def delay_by(number: int, name: str, rule: Term) -> None:
-        """Make a signal equal to a rule, delayed by a number of iterations."""
+    def delay_by(number: int, name: str, rule: Term, stem: str) -> None:
+        """Make a signal equal to a rule, delayed by a number of iterations; `stem` begins the names of its helpers."""
         source[name], read, is_cut = rule, list[str](), rule in cut and number == delay(rule)
         for part in _operands(rule) if is_cut else (rule,) if number else ():
             if (part, number) not in helpers:
-                helpers[part, number] = f"{name.partition(PART)[0]}{PART}{1 + len(helpers)}"
-                delay_by(number - 1, helpers[part, number], part)
+                helpers[part, number] = f"{stem}{PART}{1 + len(helpers)}"
+                delay_by(number - 1, helpers[part, number], part, stem)
             read.append(helpers[part, number])
 
         def says(made: type[IntEnum]) -> Term:
@@ -103,7 +103,7 @@ def _slowed(
 
     # every rule has the same delay, so all signals of an iteration are those of one earlier iteration
     for signal, rule in plain.items():
-        delay_by(latest, signal.name, rule)
+        delay_by(latest, signal.name, rule, signal.name)
     # the automaton with these signals, which takes `pace` iterations for one
     names = [*own, *(name for name in rules if name not in own)]
     made: type[IntEnum] = IntEnum(f"{automaton.signals.__name__}Helped", names, start=0)  # type: ignore[misc]

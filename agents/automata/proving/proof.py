@@ -52,13 +52,15 @@ from ..registry import AUTOMATA, find_automaton
 from ..search.guessing import atoms_of, ghosts_for, guess, mazes_with, run_of
 from ..search.trial import Trial, tried
 from ..theorem import Theorem
-from .prover import PATIENCE, SAID, Lemma, Prover
+from .prover import Lemma, Prover
 
 ROUNDS = 12
 """Largest number of guesses for one theorem."""
 LEAST, MOST_OF_LEAST = 6, 600
 """Largest number of tiles of the smallest mazes, of which all are run, and the largest number of mazes of one such
 shape."""
+PATIENCE = 120.0
+"""Time limit of cvc5 for one query, in seconds."""
 STATUS = re.compile(r"\(set-info :status (\w+)\)")
 """The solver's expected answer in a query."""
 N_STEPS = 20
@@ -168,7 +170,7 @@ class Proof:
         """The result of the proof in words, beginning with the verdict."""
         if self.lost:
             return f"nothing: {self.lost}"
-        n_said = sum(lemma.claim.endswith(SAID) for lemma in self.lemmas)
+        n_said = sum(lemma.signal is not None for lemma in self.lemmas)
         n_held = sum(bool(lemma.holds) for lemma in self.lemmas)
         bound, n_signals = f"within {self.automaton.bound} iterations", len(self.automaton.signals)
         every = "on every maze" if self.on == "grids" else f"on all {self.on} of four doors"

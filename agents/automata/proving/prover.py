@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache
 from itertools import combinations, product
@@ -42,8 +42,9 @@ from ..automaton import NEIGHBOURHOODS, Automaton
 from ..theorem import State, Theorem
 from .contexts import Z3
 
-PATIENCE = 120.0
-"""Time limit of the solver for one lemma, in seconds."""
+MOST_STEPS = 600_000_000
+"""Largest number of steps of the solver for one lemma, 5,000,000 of which take about a second. With a limit of time, a
+verdict would depend on the machine."""
 ANY_PLACE: Place = "U" * 9
 """A place of a graph that is so far away that no axiom relates it to the tile in the middle."""
 FAR = 5
@@ -68,6 +69,7 @@ class Lemma:
         counterexample: a picture for which the claim is false, as text; empty if none was found.
         kinds: the kinds of tile in this picture, by their offset; -1 beyond the edge.
         asked: the functions that write the `queries`, by name.
+        signal: the signal of which the claim is that it has the theorem's value; None for any other claim.
     """
 
     claim: str
@@ -78,6 +80,7 @@ class Lemma:
     counterexample: str = ""
     kinds: Mapping[Place, int] = field(default_factory=dict, repr=False)
     asked: Mapping[str, Callable[[], str]] = field(default_factory=dict, repr=False)
+    signal: IntEnum | None = None
 
     @property
     def queries(self) -> dict[str, str]:
@@ -274,10 +277,12 @@ class Prover:
         for signal, said in after.items():
             claim = f"{signal.name} {SAID}"
             if signal not in self._automaton.pooled:
-                yield self._lemma("signal", claim, rules[signal].read_by(see) == said, inside)
+                lemma = self._lemma("signal", claim, rules[signal].read_by(see) == said, inside)
+                yield replace(lemma, signal=signal)
                 continue
             # any tile shows that none switches it on; that one does needs a tile that every maze has
-            yield self._lemma("signal", claim, z3.Implies(rules[signal].read_by(see), said), inside)
+            lemma = self._lemma("signal", claim, z3.Implies(rules[signal].read_by(see), said), inside)
+            yield replace(lemma, signal=signal)
             # what neighbours agree on is the same at all tiles of a grid; a graph need not be connected
             others = self._places if self._is_grid else [ANY_PLACE]
             alike = [z3.Implies(picture.inside(q), self._said(picture, q, t)[signal] == now[signal]) for q in others]
@@ -412,17 +417,22 @@ class Prover:
             _draw(self.picture, solver.model(), of_task, FAR if self._is_grid else 1) if found == z3.sat else ({}, "")
         )
         holds = None if found == z3.unknown else found == z3.unsat
-        used = {self._axioms[int(str(each)[1:])][0] for each in solver.unsat_core()} if holds else ()
+        labels = {self._label(number).get_id(): axiom for number, (axiom, _) in enumerate(self._axioms)}
+        used = {labels[label.get_id()] for label in solver.unsat_core()} if holds else ()
         near = {at: kinds[at] for at in self._places if at in kinds}  # of others no axiom says what they may be
         return Lemma(claim, about, holds, time.perf_counter() - began, tuple(sorted(used, key=str)), drawn, near, asked)
 
+    def _label(self, number: int) -> Truth:
+        """Return the boolean that stands for an axiom in the solver."""
+        return self._z3.Bool(f"a{number}")
+
     def _solver(self, *facts: Truth) -> Any:
         solver = self._z3.Solver()
-        solver.set("timeout", int(1000 * PATIENCE))
+        solver.set("rlimit", MOST_STEPS)
         solver.set("unsat_core", True)
         solver.add(*self._facts, *facts)
         for number, (_, axiom) in enumerate(self._axioms):
-            solver.assert_and_track(axiom, f"a{number}")
+            solver.assert_and_track(axiom, self._label(number))
         return solver
 
     def _query(self, found: Any, *facts: Truth) -> Callable[[], str]:
@@ -430,17 +440,26 @@ class Prover:
         axioms, known = tuple(self._axioms), tuple(self._facts)
 
         def written() -> str:
-            solver = self._z3.Solver()
-            solver.add(*(axiom for _, axiom in axioms), *known, *facts)
-            text = solver.to_smt2().replace("(set-info :status unknown)", f"(set-info :status {found})")
-            text = text.replace("; benchmark generated from python API\n", "(set-logic ALL)\n")
-            head, *asserted = text.split("(assert\n")
-            for number, (name, _) in enumerate(axioms):
-                body, _, rest = asserted[number].rpartition(")")
-                asserted[number] = f" (!{body} :named |{number}: {name}|)){rest}"
-            return "(assert\n".join([head, *asserted])
+            named = [f"(! {fact.sexpr()} :named |{number}: {axiom}|)" for number, (axiom, fact) in enumerate(axioms)]
+            asserted = [*named, *(fact.sexpr() for fact in (*known, *facts))]
+            declared = _declared([*(fact for _, fact in axioms), *known, *facts], self._z3.Z3_OP_UNINTERPRETED)
+            lines = [f"(set-info :status {found})", "(set-logic ALL)", *declared]
+            return "\n".join([*lines, *(f"(assert {fact})" for fact in asserted), "(check-sat)", ""])
 
         return written
+
+
+def _declared(facts: Sequence[Truth], uninterpreted: int) -> list[str]:
+    """Return the declarations of the symbols of facts in SMT-LIB; z3 has a number for this kind of operation."""
+    left, seen, found = [*facts], set[int](), dict[str, None]()
+    while left:
+        part = left.pop()
+        if part.get_id() not in seen:
+            seen.add(part.get_id())
+            left += part.children()
+            if part.decl().kind() == uninterpreted:
+                found[part.decl().sexpr()] = None
+    return [*found]
 
 
 def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind], far: int) -> tuple[dict[Place, int], str]:

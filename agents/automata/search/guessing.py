@@ -69,12 +69,13 @@ true."""
 
 class Atom(NamedTuple):
     """A statement about a tile after t iterations: its words, its cost (higher if it is more far-fetched), a function
-    (picture, at, t) -> its truth, and whether it is the same at all tiles."""
+    (picture, at, t) -> its truth, whether it is the same at all tiles, and whether it is about the time alone."""
 
     words: str
     cost: int
     true: Callable[[Picture, Place, Number], Truth]
     of_map: bool = False
+    is_time: bool = False
 
 
 def ghosts_for(automaton: Automaton) -> Iterator[tuple[Ghosts, str]]:
@@ -288,8 +289,7 @@ def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Se
 
 
 def _in_words(reason: Iterable[Atom]) -> str:
-    times = [atom.words for atom in reason if atom.words.startswith(("from", "until"))]
-    facts = [atom.words for atom in reason if atom.words not in times]
+    times, facts = ([atom.words for atom in reason if atom.is_time == is_time] for is_time in (True, False))
     return ", ".join([*([" and ".join(facts)] if facts else []), *times]) or "everywhere"
 
 
@@ -436,5 +436,5 @@ def _times(a: int, b: int, number: tuple[str, str] | None, cs: Mapping[str, int]
         return picture.inside(at) if number is None else known(picture, name, moved(at, tap))
 
     cost, same = 2 + sum(abs(c) for c, _ in terms) + 2 * (tap != "C"), number is None
-    yield Atom(f"from {told}", cost, lambda picture, at, t: has(picture, at) & (t >= time(picture, at)), same)
-    yield Atom(f"until {told}", cost + 1, lambda picture, at, t: has(picture, at) & (t < time(picture, at)), same)
+    yield Atom(f"from {told}", cost, lambda picture, at, t: has(picture, at) & (t >= time(picture, at)), same, True)
+    yield Atom(f"until {told}", cost + 1, lambda picture, at, t: has(picture, at) & (t < time(picture, at)), same, True)
