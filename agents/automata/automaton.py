@@ -256,14 +256,14 @@ class Automaton:
         Raises:
             ValueError: see `problem`.
         """
-        found = tuple(map(find_task, self.tasks))
-        for was, now in zip(self._made_for, found, strict=True):
+        tasks = tuple(map(find_task, self.tasks))
+        for was, now in zip(self._made_for, tasks, strict=True):
             if was is not now and (was.kinds, was.answers) != (now.kinds, now.answers):
                 raise ValueError(
                     f"the task {now.name} was registered again with other kinds of tile or answers after the automaton "
                     f"{self.name} was made: make the automaton again"
                 )
-        return found
+        return tasks
 
     @cached_property
     def _made_for(self) -> tuple[Task, ...]:
@@ -320,12 +320,12 @@ class Automaton:
     def rows(self, channels: Sequence[str]) -> dict[IntEnum, list[int]]:
         """Return the network channels of each signal: the index of one channel, or the indices of two channels whose
         difference is the signal."""
-        found = {}
+        rows = {}
         for signal in self.signals:
             name = signal.name.lower()
             of_signal = [name] if name in channels else [f"{name}_low", f"{name}_high"]
-            found[signal] = [channels.index(each) for each in of_signal]
-        return found
+            rows[signal] = [channels.index(each) for each in of_signal]
+        return rows
 
     @cached_property
     def terms(self) -> Mapping[Any, Term]:
@@ -444,8 +444,8 @@ def _checked(automaton: Automaton, who: str, rule: Rule, taps: tuple[str, ...], 
         ValueError: the rule reads the path, another tap, or a kind of tile or signal that the automaton does not have;
             or see `term_of`.
     """
-    found = term_of(rule, automaton.signals, who)
-    for leaf in found.leaves:
+    term = term_of(rule, automaton.signals, who)
+    for leaf in term.leaves:
         seen = leaf.seen
         if leaf.tap not in taps:
             raise ValueError(f"{who} reads {leaf.tap!r}, but may read {', '.join(taps)} only")
@@ -457,7 +457,7 @@ def _checked(automaton: Automaton, who: str, rule: Rule, taps: tuple[str, ...], 
             )
         elif seen in automaton.answers and not reads_path:
             raise ValueError(f"{who} reads {seen.name}, which is an output, and no rule may read an output")
-    return found
+    return term
 
 
 def _framed(values: Bits) -> Bits:

@@ -65,9 +65,9 @@ def with_stages(automaton: Automaton, theorem: Theorem) -> Theorem | None:
     copies = {} if theorem.answers else dict(zip(shown, solve.answers, strict=True))
 
     def signals(picture: Picture, at: Place, t: Number) -> dict[IntEnum, Truth]:
-        found = {signal: _meaning(solve, copies[signal], picture, at, t - 1) for signal in copies}
-        found |= {s: _meaning(solve, s.name, picture, at, t) for s in automaton.signals if s not in shown}
-        return {signal: truth for signal, truth in found.items() if truth is not None}
+        truths = {signal: _meaning(solve, copies[signal], picture, at, t - 1) for signal in copies}
+        truths |= {s: _meaning(solve, s.name, picture, at, t) for s in automaton.signals if s not in shown}
+        return {signal: truth for signal, truth in truths.items() if truth is not None}
 
     def rounds(picture: Picture, t: Number) -> list[Number]:
         return [t - 2 - _start(solve, picture, i) for i in range(len(solve.layers) - 1)]

@@ -296,7 +296,7 @@ def _finish(
         save_model(model, run.path / MODEL_OF_RUN)
         said = {} if proof is None else {**proof.theorem.means, **proof.theorem.unsaid}
         stated, means = model.guarantees, {signal.name: words for signal, words in said.items()}
-        found = {
+        proven = {
             "verdict": stated.verdict,
             "about": stated.to_json()["about"],
             "automaton": words,
@@ -304,7 +304,7 @@ def _finish(
             "counterexample": "" if proof is None else proof.counterexample,
         }
         certified = {**asdict(certificate), "holds": certificate.holds}
-        run.finish(exact=stated.exact, verdict=stated.verdict, certificate=certified, proof=found, signals=means)
+        run.finish(exact=stated.exact, verdict=stated.verdict, certificate=certified, proof=proven, signals=means)
 
 
 def earned(automaton: Automaton, model: NCA, certificate: Certificate, proof: Proof | None) -> Guarantees:

@@ -45,10 +45,10 @@ def ask(config: HintConfig, log: Log, automaton: Automaton, mazes: Iterable[Tile
         sums = dict[IntEnum, Sum]()
         for signal in automaton.signals:
             most = np.inf if signal in automaton.paired else 1.0
-            found = separate(Cases(leaves, read, after[places, signal] == 1), most)
-            if found is None:
+            total = separate(Cases(leaves, read, after[places, signal] == 1), most)
+            if total is None:
                 raise no_sum(automaton, signal)
-            sums[signal] = found
+            sums[signal] = total
         model = network_of(automaton, sums, automaton.answers)
         certificate = certify(model, automaton=automaton)
         log({"update": number, "round": number, "questions": n_asked, **certificate.numbers})

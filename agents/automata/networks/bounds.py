@@ -204,7 +204,7 @@ class Network:
         row, side, worst = self.rows[signal][row], int(sign > 0), []
         for tap, code in enumerate(kinds.codes[place].tolist()):
             reads = kinds.reads[tap]
-            found = [(0.0, 0)] if self.automaton.taps[tap] != "C" and not code else []
+            cases = [(0.0, 0)] if self.automaton.taps[tap] != "C" and not code else []
             for kind, components in self.worlds[kinds.worlds[place]].items():
                 if reads.kind and code & ((1 << KIND_BITS) - 1) != kind + 1:
                     continue
@@ -216,8 +216,8 @@ class Network:
                     fits = component.states & mask == code & mask
                     values = np.where(fits, sign * self._of_states(tap, component)[side][:, row], -np.inf)
                     total, tile = total + values.max(), tile | int(component.states[values.argmax()])
-                found.append((float(total), tile))
-            worst.append(max(found)[1])
+                cases.append((float(total), tile))
+            worst.append(max(cases)[1])
         return worst
 
     def _kinds(self, reads: Sequence[Reads], rows: list[int], rule: Term | None = None) -> Kinds:

@@ -139,12 +139,12 @@ def certify(model: Policy, *, automaton: Automaton | None = None) -> Certificate
             f"a certificate needs a network with the {len(automaton.channels)} channels of the automaton "
             f"{automaton.name}, got {', '.join(model.channel_names)}"
         )
-    found = _certificate(Network(automaton, model, tolerance=0.0))
-    error = max(found.error, found.pooled_error / POOLED)
-    if error and found.silent <= 0 <= found.least:
+    certificate = _certificate(Network(automaton, model, tolerance=0.0))
+    error = max(certificate.error, certificate.pooled_error / POOLED)
+    if error and certificate.silent <= 0 <= certificate.least:
         # weights that are no whole numbers cause errors of rounding, and reading these causes larger ones
-        found = _certificate(Network(automaton, model, tolerance=1.25 * error))
-    return found
+        certificate = _certificate(Network(automaton, model, tolerance=1.25 * error))
+    return certificate
 
 
 def _has_channels(automaton: Automaton, model: Policy) -> bool:
@@ -168,19 +168,19 @@ def followed(model: Policy, automaton: Automaton | None = None) -> Automaton:
 
 def _certificate(network: Network) -> Certificate:
     automaton = network.automaton
-    found = {signal: network.kinds(signal) for signal in automaton.signals}
-    pairs = [kinds for signal, kinds in found.items() if len(network.rows[signal]) > 1]
+    kinds_of_patch = {signal: network.kinds(signal) for signal in automaton.signals}
+    pairs = [kinds for signal, kinds in kinds_of_patch.items() if len(network.rows[signal]) > 1]
     errors = dict.fromkeys(("answers", "pooled", "others"), 0.0)
-    for signal, kinds in found.items():
+    for signal, kinds in kinds_of_patch.items():
         what = "answers" if signal in automaton.answers else "pooled" if signal in automaton.pooled else "others"
         low, high = (sums[kinds.on, -1] for sums in kinds.bounds)  # of the only channel, or of the difference
         errors[what] = float(max((high - 1).max(initial=errors[what]), (1 - low).max(initial=0.0)))
     # a channel that is off must be exactly 0. The ReLU makes any sum up to 0 exactly that, which ends all errors
-    silent = [kinds.bounds.high[~kinds.on, :2].max(initial=-np.inf) for kinds in found.values()]
+    silent = [kinds.bounds.high[~kinds.on, :2].max(initial=-np.inf) for kinds in kinds_of_patch.values()]
     if automaton.pooled:
         silent.append(network.highest_maximum())
     return Certificate(
-        n_patches=sum(len(kinds.on) for kinds in found.values()),
+        n_patches=sum(len(kinds.on) for kinds in kinds_of_patch.values()),
         silent=float(max(silent)),
         # where a signal is on, the ReLU must not clip the second channel, or the pair's difference would change
         least=min((float(kinds.bounds.low[kinds.on, 1].min()) for kinds in pairs if kinds.on.any()), default=0.0),
@@ -206,10 +206,10 @@ def worst_patch(automaton: Automaton, model: Policy) -> str:
     """
     automaton = followed(model, automaton)
     network = Network(automaton, model, tolerance=0.0)
-    found = [(worst, signal) for signal in automaton.signals for worst in _wrong(network, signal, 1)]
-    if not found:
+    worst_patches = [(worst, signal) for signal in automaton.signals for worst in _wrong(network, signal, 1)]
+    if not worst_patches:
         return "no sum is wrong but for rounding"
-    worst, signal = max(found, key=lambda each: each[0].excess)
+    worst, signal = max(worst_patches, key=lambda each: each[0].excess)
     of_pair = ("its first channel", "its second channel", "the difference of its channels")
     what = of_pair[worst.row] if len(network.rows[signal]) > 1 else "its channel"
     held = []
@@ -233,8 +233,8 @@ def counterexamples(automaton: Automaton, model: Policy, most: int) -> Codes:
         most: the largest number of kinds of patch for each signal and kind of error. The worst kinds are returned.
     """
     network = Network(automaton, model, tolerance=0.0)
-    found = [worst.codes for signal in automaton.signals for worst in _wrong(network, signal, most)]
-    return distinct(automaton, [np.array(found, np.int64).reshape(-1, len(automaton.taps))])
+    patches = [worst.codes for signal in automaton.signals for worst in _wrong(network, signal, most)]
+    return distinct(automaton, [np.array(patches, np.int64).reshape(-1, len(automaton.taps))])
 
 
 class _Worst(NamedTuple):

@@ -75,8 +75,8 @@ class HintConfig:
         """
         from ..registry import find_automaton  # here, as this builds all automata
 
-        found = find_automaton(automaton, given.get("order"))
-        values = {"automaton": automaton if isinstance(automaton, str) else found.name, **found.learning, **given}
+        known = find_automaton(automaton, given.get("order"))
+        values = {"automaton": automaton if isinstance(automaton, str) else known.name, **known.learning, **given}
         check_known(values, [field.name for field in fields(cls)], "a configuration")
         return cls(**values)
 

@@ -29,16 +29,16 @@ def compile_weights(automaton: Automaton) -> tuple[NCA, Certificate]:
     """
     sums, single = dict[IntEnum, Sum](), list[IntEnum]()
     for signal in automaton.signals:
-        found = sum_of(automaton, signal, exactly=True)
+        total = sum_of(automaton, signal, exactly=True)
         alone = signal not in automaton.paired
         # float32 makes no errors with halves; with a third it would, and they would add up in a single channel
-        if alone or (found is not None and (np.append(found.weights, found.bias) % 0.5 == 0).all()):
+        if alone or (total is not None and (np.append(total.weights, total.bias) % 0.5 == 0).all()):
             single.append(signal)
         else:
-            found = sum_of(automaton, signal)
-        if found is None:
+            total = sum_of(automaton, signal)
+        if total is None:
             raise no_sum(automaton, signal)
-        sums[signal] = found
+        sums[signal] = total
     model = network_of(automaton, sums, single)
     return model, certify(model, automaton=automaton)
 
@@ -65,11 +65,11 @@ def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum], single: Contai
     }
     model = constructed(NCA, arguments)
     weight, bias = np.zeros(model.weights[0].shape), np.zeros(model.n_channels)
-    for signal, found in sums.items():
+    for signal, total in sums.items():
         rows = rows_of[signal]
         # sums of 1 or more, and of 0 or less, become 3/2 or more, and -1/2 or less, so that a convolution that rounds
         # does no harm; without a pair, 1 stays 1, and 0 becomes -1
-        for (seen, tap), value in zip(found.leaves, 2 * found.weights, strict=True):
+        for (seen, tap), value in zip(total.leaves, 2 * total.weights, strict=True):
             place = automaton.taps.index(tap)
             if isinstance(seen, TileKind):
                 weight[rows, seen, place] += value
@@ -77,7 +77,7 @@ def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum], single: Contai
                 weight[rows, n_kinds + rows_of[seen][0], place] += value
                 for high in rows_of[seen][1:]:  # a pair is read as the difference of its channels
                     weight[rows, n_kinds + high, place] -= value
-        bias[rows] = 2 * found.bias - (1 if len(rows) == 1 else np.array([0.5, 1.5]))
+        bias[rows] = 2 * total.bias - (1 if len(rows) == 1 else np.array([0.5, 1.5]))
     if automaton.pooled:
         bias[-1] = -1  # the maximum over channels is not used
     with torch.no_grad():

@@ -301,12 +301,12 @@ def _begun(facts: Mapping[str, Any]) -> hashlib._Hash:
 
 
 def _checksum(path: Path, facts: Mapping[str, Any]) -> str:
-    found = _begun({name: value for name, value in facts.items() if name != CHECKSUM})
+    checksum = _begun({name: value for name, value in facts.items() if name != CHECKSUM})
     with path.open("rb") as file:
         file.seek(8 + int.from_bytes(file.read(8), "little"))
         while some := file.read(2**24):
-            found.update(some)
-    return found.hexdigest()
+            checksum.update(some)
+    return checksum.hexdigest()
 
 
 def _identify(task: Task, tiles: Tiles, processes: Alone, begin: int, end: int) -> list[int]:

@@ -85,7 +85,7 @@ def cases_of(automaton: Automaton, rule: Term) -> Cases:
     """
     kinds = {tap: rule.kinds(tap) for tap in automaton.taps}
     reads = {tap: mask_of(rule.signals(tap)) for tap in automaton.taps}
-    found = []
+    patches_of_worlds = []
     for world in find_worlds(automaton).worlds:
         taps = []
         for tap in automaton.taps:  # the codes of the tiles that the world can have there, restricted to the bits read
@@ -96,9 +96,11 @@ def cases_of(automaton: Automaton, rule: Term) -> Cases:
                 codes |= set(of_kind.ravel().tolist())
             taps.append(np.array(sorted(codes), np.int64))
         ways = combinations(automaton, [len(tiles) for tiles in taps])
-        found.append(np.stack([tiles[way] for tiles, way in zip(taps, ways, strict=True)], axis=1))
+        patches_of_worlds.append(np.stack([tiles[way] for tiles, way in zip(taps, ways, strict=True)], axis=1))
     # those of one world are all different already
-    patches = np.unique(np.concatenate(found), axis=0) if len(found) > 1 else found[0]
+    patches = (
+        np.unique(np.concatenate(patches_of_worlds), axis=0) if len(patches_of_worlds) > 1 else patches_of_worlds[0]
+    )
     leaves = tuple(
         (seen, tap)
         for tap in automaton.taps
@@ -126,14 +128,14 @@ def separate(cases: Cases, most: float = np.inf, excess: NDArray[np.float64] | N
     # variables: the weights' positive and negative parts, the bias, and what exceeds 0 in each soft case
     exceeds = csr_array((np.full(len(soft), -1.0), (soft, np.arange(len(soft)))), (len(read), len(soft)))
     rows = hstack([csr_array(read), csr_array(-read), np.ones((len(read), 1)), exceeds], format="csr")
-    found = milp(
+    solution = milp(
         np.concatenate([np.ones(n_weights), [0.0], excess[soft] if excess is not None else []]),
         constraints=LinearConstraint(rows, np.where(on, 1.0, -np.inf), np.where(on, most, 0.0)),
         bounds=Bounds(np.where(np.arange(rows.shape[1]) == n_weights, -np.inf, 0.0), np.inf),
     )
-    if found.x is None:
+    if solution.x is None:
         return None
-    weights, bias = found.x[:n_features] - found.x[n_features:n_weights], float(found.x[n_weights])
+    weights, bias = solution.x[:n_features] - solution.x[n_features:n_weights], float(solution.x[n_weights])
     # with whole numbers float32 makes no errors. A solution is a vertex of what the inequalities allow, so a small
     # factor usually makes it whole; where the sum has an upper bound, it is divided by that again
     for factor in range(1, 1 if len(soft) else 1 + MOST_DENOMINATOR):
@@ -154,20 +156,20 @@ def _separate_many(cases: Cases, most: float) -> Sum | None:
     """
     picked = np.random.default_rng(0).choice(len(cases.on), N_PICKED, replace=False)
     while True:
-        found = separate(Cases(cases.leaves, cases.read[picked], cases.on[picked]), most)
-        if found is None:
+        total = separate(Cases(cases.leaves, cases.read[picked], cases.on[picked]), most)
+        if total is None:
             return None
-        sums = cases.read @ found.weights + found.bias
+        sums = cases.read @ total.weights + total.bias
         excess = np.where(cases.on, np.maximum(1 - sums, sums - most), sums)
         wrong = np.flatnonzero(excess > 1e-6)
         if not len(wrong):
-            return found
+            return total
         picked = np.union1d(picked, wrong[np.argsort(-excess[wrong])[:N_PICKED]])
 
 
 def misfits(automaton: Automaton) -> dict[IntEnum, ValueError]:
     """Return the signals that no network can follow even if they are split, each with the error to raise."""
-    found = dict[IntEnum, ValueError]()
+    errors = dict[IntEnum, ValueError]()
     for signal in automaton.signals:
         single = signal not in automaton.paired
         try:
@@ -177,8 +179,8 @@ def misfits(automaton: Automaton) -> dict[IntEnum, ValueError]:
                 raise no_sum(automaton, signal)
             nested(automaton, signal)
         except ValueError as error:
-            found[signal] = error
-    return found
+            errors[signal] = error
+    return errors
 
 
 @cache
@@ -198,15 +200,15 @@ def parts_of(automaton: Automaton) -> dict[IntEnum, tuple[str, ...]]:
     """
     split, between = _split(automaton), "_"
     while True:
-        found = {
+        names_of = {
             signal: tuple(f"{signal.name}{between}{i + 1}" for i in range(len(split[signal])))
             if signal in split
             else (signal.name,)
             for signal in automaton.signals
         }
-        names = [name.lower() for of_signal in found.values() for name in of_signal]
+        names = [name.lower() for of_signal in names_of.values() for name in of_signal]
         if len({*names}) == len(names):
-            return found
+            return names_of
         between += "_"
 
 
@@ -232,11 +234,11 @@ def separated(automaton: Automaton) -> Automaton:
     def whole(seen: IntEnum | TileKind, tap: str) -> Term:
         return Term(seen, tap) if isinstance(seen, TileKind) else _odd([Term(part, tap) for part in new[seen]])
 
-    def of_sum(found: Sum) -> Term:
+    def of_sum(total: Sum) -> Term:
         # rounded to multiples of 1 / ROUNDED, all sums together change by far less than the 1/2 that they are apart
-        pairs = zip(found.weights, found.leaves, strict=True)
+        pairs = zip(total.weights, total.leaves, strict=True)
         terms = [(_fraction(weight), whole(*leaf)) for weight, leaf in pairs if weight]
-        return threshold(terms, Fraction(1, 2) - _fraction(found.bias))
+        return threshold(terms, Fraction(1, 2) - _fraction(total.bias))
 
     rules: dict[IntEnum, Rule] = {}
     for signal, parts in new.items():
@@ -313,8 +315,8 @@ def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
             costs[others] = FIRST if target is None else OTHER
             if target is not None:
                 costs[target] = FIRST
-            found = separate(cases._replace(on=left), excess=costs)
-            tried = within if found is None else cases.read @ found.weights + found.bias >= 0.5
+            total = separate(cases._replace(on=left), excess=costs)
+            tried = within if total is None else cases.read @ total.weights + total.bias >= 0.5
             inside = tried if tried.sum() < inside.sum() else inside
             if target is None and inside is tried:
                 break
@@ -333,5 +335,5 @@ def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
 
 def _odd(parts: Sequence[Term]) -> Term:
     """Return the term that an odd number of parts is on, where each part is on only if the previous one is on."""
-    found = [one & ~other for one, other in zip(parts[::2], parts[1::2], strict=False)]
-    return reduce(or_, [*found, parts[-1]] if len(parts) % 2 else found)
+    terms = [one & ~other for one, other in zip(parts[::2], parts[1::2], strict=False)]
+    return reduce(or_, [*terms, parts[-1]] if len(parts) % 2 else terms)

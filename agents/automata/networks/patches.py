@@ -109,7 +109,7 @@ def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
     If the automaton heals, the maze then changes `N_CHANGES` times, each time to the previous level in the batch, and
     the state stays.
     """
-    found: list[Codes] = []
+    collected: list[Codes] = []
     for tiles in levels:
         before = last = None
         for _ in range(1 + (N_CHANGES if automaton.heals else 0)):
@@ -118,12 +118,12 @@ def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
                 patches = patches_of(automaton, tile_codes(automaton, tiles, signals))
                 # a patch that has not changed was found an iteration ago
                 fresh = patches if before is None else patches[(patches != before).any(axis=-1)]
-                found.append(distinct(automaton, [fresh]))
+                collected.append(distinct(automaton, [fresh]))
                 before, last = patches, signals
-                if len(found) > WATCHED_EVERY:
-                    found = [distinct(automaton, found)]
+                if len(collected) > WATCHED_EVERY:
+                    collected = [distinct(automaton, collected)]
             tiles = np.roll(tiles, 1, axis=0)
-    return distinct(automaton, found)
+    return distinct(automaton, collected)
 
 
 def levels_to_watch(rng: np.random.Generator, automaton: Automaton, config: HintConfig) -> Iterator[Tiles]:

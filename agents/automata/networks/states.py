@@ -71,7 +71,7 @@ def find_worlds(automaton: Automaton) -> Worlds:
             does not hold in the first state; the message names the signals or the automaton.
     """
     search = _Search(automaton)
-    found: dict[int, World] = {}
+    worlds: dict[int, World] = {}
     if automaton.any_state:
         alone = [(0, mask_of([signal])) for signal in automaton.everywhere]
         none = np.zeros(1, np.int64)
@@ -86,9 +86,9 @@ def find_worlds(automaton: Automaton) -> Worlds:
         raise ValueError(f"the invariant of {automaton.name} does not hold at first, when all signals are off")
     while fresh:
         everywhere = next(iter(fresh))
-        found[everywhere] = fresh.pop(everywhere)
-        for after, world in search.following(found[everywhere]):
-            before = fresh.get(after, found.get(after, {}))
+        worlds[everywhere] = fresh.pop(everywhere)
+        for after, world in search.following(worlds[everywhere]):
+            before = fresh.get(after, worlds.get(after, {}))
             joined: World = {
                 **before,
                 **{
@@ -103,7 +103,7 @@ def find_worlds(automaton: Automaton) -> Worlds:
                 _n_states(before[kind]) < _n_states(joined[kind]) for kind in joined
             ):
                 fresh[after] = joined
-    return Worlds(tuple(found.values()), search.assumed)
+    return Worlds(tuple(worlds.values()), search.assumed)
 
 
 def following(automaton: Automaton, world: World) -> Iterator[tuple[int, World]]:
@@ -174,13 +174,13 @@ class _Search:
         Raises:
             ValueError: the values can differ between tiles; the message names the signals.
         """
-        found = set().union(*self._after(world, self._counted).values())
-        if len(found) > 1:
+        codes = set().union(*self._after(world, self._counted).values())
+        if len(codes) > 1:
             names = ", ".join(signal.name for signal in self._counted)
             raise ValueError(
                 f"{self._automaton.name} declares {names} to be the same everywhere, but they can differ between tiles"
             )
-        return found.pop()
+        return codes.pop()
 
     def _after(self, world: World, signals: Sequence[IntEnum]) -> dict[int, set[int]]:
         """Return for each kind of tile the states, as codes, that some of its signals can have one iteration later."""

@@ -41,8 +41,8 @@ class Z3:
 
     def __getattr__(self, name: str) -> Any:
         """Return a function of z3 that makes its result in this context, or any other attribute of z3 unchanged."""
-        found = getattr(self._module, name)
-        return partial(self._made, found) if name in MAKERS else found
+        value = getattr(self._module, name)
+        return partial(self._made, value) if name in MAKERS else value
 
     def _made(self, make: Any, *parts: Any) -> Any:
         return make(*parts, self.context)

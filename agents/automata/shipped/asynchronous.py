@@ -109,19 +109,19 @@ def _claims(steps: Steps) -> Iterator[Claim]:
         """Return the facts about a tile, by signal."""
         free, running, far = is_free(maze, at), runs(at, time), maze.number(DISTANCE, at)
         stopped, due = free & ~running, maze.true(ON_PATH, at) & (rounds >= 2 * length + 2)
-        found = {"time": implies(running, (time >= rounds) & (~maze.true(REACHED, at) | (time <= far)))}
-        found[S.NOT_AT_0.name] = (free & ~on[S.NOT_AT_0]) == (running & (time % 4 == 0))
-        found |= {AT[n].name: on[AT[n]] == (running & (time % 4 == n)) for n in (1, 2, 3)}
-        found |= {FLOOD[n].name: on[FLOOD[n]] == (stopped & (time % 4 == n)) for n in range(4)}
+        facts = {"time": implies(running, (time >= rounds) & (~maze.true(REACHED, at) | (time <= far)))}
+        facts[S.NOT_AT_0.name] = (free & ~on[S.NOT_AT_0]) == (running & (time % 4 == 0))
+        facts |= {AT[n].name: on[AT[n]] == (running & (time % 4 == n)) for n in (1, 2, 3)}
+        facts |= {FLOOD[n].name: on[FLOOD[n]] == (stopped & (time % 4 == n)) for n in range(4)}
         for signal, towards in zip(CANONICAL.near, DIRECTIONS, strict=False):
             less = free & maze.true(REACHED, at) & has_less(maze, DISTANCE, at, towards)
-            found[signal.name] = implies(on[signal], less) & implies(stopped, on[signal] == less)
+            facts[signal.name] = implies(on[signal], less) & implies(stopped, on[signal] == less)
         for signal, towards in zip(CANONICAL.enter, DIRECTIONS, strict=True):
             enters = maze.true(ENTERS[towards], at)
-            found[signal.name] = implies(on[signal], enters & stopped)
-            found[signal.name] &= implies(enters & (rounds >= 1 + 2 * length - far), on[signal])
-        found[S.PATH.name] = implies(on[S.PATH], maze.true(ON_PATH, at)) & implies(due, on[S.PATH])
-        return found
+            facts[signal.name] = implies(on[signal], enters & stopped)
+            facts[signal.name] &= implies(enters & (rounds >= 1 + 2 * length - far), on[signal])
+        facts[S.PATH.name] = implies(on[S.PATH], maze.true(ON_PATH, at)) & implies(due, on[S.PATH])
+        return facts
 
     def in_step(one: Place, its: Number, other: Place, time: Number) -> Truth:
         return implies(is_free(maze, one) & runs(other, time), time >= its - 1)

@@ -45,8 +45,8 @@ class _EndsAsWalls:
         return self._see(signal, tap)
 
     def tile(self, kind: int, tap: str = "C") -> Bits:
-        found = self._see.tile(kind, tap)
-        return found | _is_end(self._see, tap) if kind == Tile.WALL else found
+        is_of_kind = self._see.tile(kind, tap)
+        return is_of_kind | _is_end(self._see, tap) if kind == Tile.WALL else is_of_kind
 
 
 def _is_end(see: TileView, tap: str = "C") -> Bits:

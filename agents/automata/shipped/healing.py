@@ -194,8 +194,8 @@ def _after_reset(steps: Steps) -> Iterator[Claim]:
     maze, t = steps.picture, steps.t
     anything = steps.state("held")
     alarmed = steps.after(maze, lambda at: {**anything(at), S.RESET: t < 0})(CENTRE)
-    found = reduce(or_, (anything(CENTRE)[check] for check in FOUND))
-    alarm = [alarmed[S.ALARM] == found, alarmed[S.RESET] == anything(CENTRE)[S.ALARM]]
+    failed = reduce(or_, (anything(CENTRE)[check] for check in FOUND))
+    alarm = [alarmed[S.ALARM] == failed, alarmed[S.RESET] == anything(CENTRE)[S.ALARM]]
     yield Claim("a check that fails raises the alarm, and that a reset", [], alarm)
     wiped = steps.after(maze, lambda at: {**anything(at), S.RESET: t >= 0})
 
