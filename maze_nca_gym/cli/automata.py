@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 def run_learn(*, automaton: str = "shortest-path", out: Path | None = None, **options: Any) -> int:
-    """Exit with 1 if the weights are not proven to do the same, or the automaton is refuted."""
+    """Learn an automaton; return 1 if the weights are not proven equivalent to the automaton, or the automaton is
+    refuted."""
     from maze_nca_gym.agents.runs import METRICS, duration, read_metrics
 
     out = folder_of("learn-automaton", automaton, options.get("order")) if out is None else out
@@ -30,7 +31,7 @@ def run_learn(*, automaton: str = "shortest-path", out: Path | None = None, **op
 
 
 def run_compile(*, automaton: str = "shortest-path", out: Path | None = None, **options: Any) -> int:
-    """Exit with 1 if the weights are not proven to do the same, or the automaton is refuted."""
+    """Compile an automaton; return 1 if the weights are not proven equivalent to it, or the automaton is refuted."""
     out = folder_of("compile-automaton", automaton, options.get("order")) if out is None else out
     model, certificate = compile_automaton(automaton, out=out, **options)
     advice = ": their errors of rounding are too large"
@@ -58,7 +59,7 @@ def run_check(**options: Any) -> int:
 
 
 def run_check_refutations(**options: Any) -> int:
-    """Exit with 1 if a refutation is not correct."""
+    """Check refutations; return 1 if one of them is not correct."""
     found = check_refutations(**options)
     wrong = {name: said for name, said in found.items() if said != "correct"}
     print(f"{len(found) - len(wrong)} of {len(found)} are correct")

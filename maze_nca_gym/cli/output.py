@@ -66,7 +66,7 @@ def tell_json(records: Iterable[Any]) -> None:
 
 @contextmanager
 def complaining() -> Iterator[None]:
-    """Print the library's warnings within the block by `complain`."""
+    """Print the library's warnings within the block as one line on stderr each, like `complain`."""
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **source: Any) -> None:
         if issubclass(category, UserWarning):

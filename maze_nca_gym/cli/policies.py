@@ -114,7 +114,7 @@ def show(*, name: Annotated[str, Shown("POLICY", positional=True)]) -> int:
 
 
 def run_export(**options: Any) -> int:
-    """Print the size of the file."""
+    """Export a policy, and print the name and the size of the file."""
     path = export(**options)
     tell(f"{path}: {path.stat().st_size / 1024:,.0f} KiB")
     return 0

@@ -150,7 +150,7 @@ class DeviceBackend(NumpyBackend):
         return tensor
 
     def out(self, *arrays: Any) -> list[Any]:
-        """Return tensors on the device, all arrays by one upload."""
+        """Return arrays as tensors on the device, with one upload for all of them; tensors are returned unchanged."""
         host = [torch.from_numpy(np.ascontiguousarray(array)) for array in arrays if not isinstance(array, Tensor)]
         if not host:
             return list(arrays)

@@ -83,7 +83,7 @@ class Flip:
         return 2 + -(-area // 4)
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
-        """Return (N, H, W) offspring, the target not yet moved."""
+        """Return (N, H, W) offspring with flipped tiles and moved sources. Targets are moved later."""
         # A word of 64 bits serves four tiles: 16 bits are as fine as rates are rounded.
         levels = parents.tiles.copy()
         per_tile = as_contiguous(noise[:, 2:].astype("<u8").view("<u2"), np.uint16)

@@ -923,7 +923,11 @@ def place_axioms(picture: Picture, at: Place) -> Axioms:
 
 
 def place_ghosts(tiles: Tiles) -> dict[str, Any]:
-    """Return PLACE, (N, H, W) int, and STRIDE, (N, 1, 1) int, of (N, H, W) mazes, by name."""
+    """Return the ghosts that number the places of (N, H, W) mazes, by name.
+
+    PLACE, (N, H, W) int, is a number for each tile, row by row. STRIDE, (N, 1, 1) int, is the difference between the
+    numbers of a tile and the tile below.
+    """
     stride, (rows, cols) = tiles.shape[2] // 2 * 2 + 3, np.indices(tiles.shape[1:])
     of_all = np.broadcast_to(rows * stride + cols, tiles.shape)
     return {PLACE: of_all, STRIDE: np.full((len(tiles), 1, 1), stride)}

@@ -150,8 +150,8 @@ class Term:
         return Term(join=join, parts=(self, *cast(tuple[Term, ...], others)))
 
     def walk(self, known: Container[Term] = ()) -> Iterator[Term]:
-        """Yield each part that is not known once, after its own parts, and last the term itself; known parts, which may
-        become more meanwhile, are not entered."""
+        """Yield each part once, after its own parts, and last the term itself. Parts in `known` are not entered, and
+        more parts may be added to `known` meanwhile."""
         # without recursion, as a rule may join thousands of parts one after another; parts are shared, so a walk along
         # all ways to the leaves would take exponential time
         left, done = [(self, False)], set[Term]()
@@ -197,8 +197,8 @@ class Term:
 
     @cached_property
     def polarity(self) -> frozenset[tuple[Term, bool]]:
-        """The signals, relations and kinds of tile that it reads, each with True if more of it can only switch the term
-        on, and False if it can only switch it off; both if neither is known."""
+        """The signals, relations and kinds of tile that the term reads. Each comes with True if switching it on can
+        only switch the term on, with False if it can only switch the term off, and with both if neither is known."""
         found = dict[Term, frozenset[tuple[Term, bool]]]()
         for part in self.walk():
             # whether each part is read as it is, negated, or both
@@ -225,7 +225,7 @@ class Term:
 
     @cached_property
     def local_parts(self) -> tuple[Term, ...]:
-        """The largest parts that each read one tile only: their values determine the value of the whole."""
+        """The largest parts of the term that each read one tile only. Their values determine the value of the term."""
         taps = dict[Term, frozenset[str]]()
         for part in self.walk():
             read = {tap for each in part.parts for tap in taps[each]}
@@ -245,15 +245,19 @@ class Term:
         return {leaf.seen for leaf in self.leaves if leaf.tap == tap and isinstance(leaf.seen, IntEnum)}
 
     def kinds(self, tap: str) -> set[TileKind]:
-        """Return the kinds of tile that it tells apart at a tap."""
+        """Return the kinds of tile that the term reads at a tap."""
         return {leaf.seen for leaf in self.leaves if leaf.tap == tap and isinstance(leaf.seen, TileKind)}
 
     def __call__(self, see: TileView) -> Bits:
-        """Return the term in which a view shows what is read."""
+        """Return the term with each leaf replaced by the value that a view returns for it."""
         return self.read_by(lambda seen, tap: (see.tile if isinstance(seen, TileKind) else see)(seen, tap))
 
     def read_by(self, read: Read) -> Any:
-        """Return its value, if a function returns the value of what it reads at a tap."""
+        """Return the value of the term, computed from the values of its leaves.
+
+        Args:
+            read: (signal, relation or `TileKind`, tap) -> the value there.
+        """
         return self.value({leaf: read(leaf.seen, leaf.tap) for leaf in self.leaves})
 
     def value(self, known: MutableMapping[Term, Bits]) -> Bits:
@@ -292,7 +296,11 @@ class Tape:
         self.bitwise = not any(isinstance(join, Weighed) for join, _ in self.steps)
 
     def read_by(self, read: Read) -> list[Bits]:
-        """Return the value of each rule, if a function returns the value of what it reads at a tap."""
+        """Return the value of each rule, computed from the values of the leaves.
+
+        Args:
+            read: (signal or `TileKind`, tap) -> the value there.
+        """
         values = list[Bits]()
         for join, given in self.steps:
             values.append(read(*given) if isinstance(join, bool) else join(*[values[i] for i in given]))

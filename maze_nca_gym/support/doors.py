@@ -44,9 +44,10 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 @cache
 def imports(module: str) -> Mapping[str, tuple[str, str]]:
-    """Return the names that the top of a module imports, for type checkers too: name -> its module, its name there.
+    """Return the names that the top of a module imports, including imports under `TYPE_CHECKING`: name -> (module, its
+    name there).
 
-    They are read from the compiled code, so it works without sources too.
+    The names are read from the compiled code, so the function works without source files too.
     """
     spec, found = sys.modules[module].__spec__, {}
     assert spec is not None  # the package's own modules are imported, not run

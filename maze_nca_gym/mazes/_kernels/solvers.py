@@ -375,9 +375,10 @@ def weigh(found, stride, goal, queue, count, gains, sums):
 
 @kernel("void(i4[::1], i8, i8, i8, i8, f8[::1], b1[:, ::1])")
 def ascend(found, stride, order, tile, moves, sums, path):
-    """Mark the walk from `tile`, away from the search's start, that always moves to the neighbour of greatest sum.
+    """Mark the walk of `moves` moves from `tile`, each to a tile that is one move farther from the search's start.
 
-    Ties go to the first direction of the order.
+    If several neighbours are farther, the walk goes to the neighbour with the largest entry of `sums`; ties go to the
+    first direction of the order.
     """
     width = path.shape[1]
     flat = path.flat
