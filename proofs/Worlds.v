@@ -56,11 +56,16 @@ Section Checks.
           forallb (fun c => contradicts (conj (is C k) (neg (later on (in_component c)))) facts) cs
       | None => contradicts (is C k) facts
       end) h.
+  (** In a world no tile switches on one of these, or else more than these. *)
+  Definition cannot (on : list nat) (h : holding) : bool :=
+    existsb (fun g => forallb (fun '(k, _) => contradicts
+      (conj (is C k) (form_of (rule a g) seen is)) (unpooled_here on ++ world_facts h)) h) on.
   (** All worlds, each with the number of that which follows each choice. *)
   Definition closed (ws : list (holding * list nat)) : bool :=
     forallb (fun '(h, nexts) => forallb (fun '(i, on) =>
-      match nth_error ws (nth i nexts (length ws)) with Some (next, _) =>
-        leads_to on h next | None => false end)
+      if cannot on h then true else
+        match nth_error ws (nth i nexts (length ws)) with Some (next, _) =>
+          leads_to on h next | None => false end)
       (numbered (choices (pooled a)))) ws && forallb (fun e => says e off off) given.
   (** At first all signals are off, whatever the kind of a tile. *)
   Definition starts (ws : list (holding * list nat)) : bool :=
@@ -122,6 +127,33 @@ Section Checks.
     rewrite conj_holds, He, neg_holds, later_says in Hn by exact Hon; apply negb_false_iff, Hn.
   Qed.
 
+  Lemma unpooled_hold on s x : (forall g, In g (pooled a) -> listed g on = goes_on s g) ->
+    all (patch w s x) (unpooled_here on).
+  Proof.
+    intro Hon; apply Forall_map, Forall_forall; intros g (Hg & Hoff)%filter_In;
+      apply negb_true_iff in Hoff; rewrite neg_holds; unfold patch; rewrite rule_holds.
+    apply negb_true_iff, not_true_is_false; intro Hx; rewrite (Hon g Hg) in Hoff;
+      enough (goes_on s g = true) by congruence.
+    apply anywhere_iff; [apply pooling_is; intro E; rewrite E in Hg; destruct Hg | eauto].
+  Qed.
+  Lemma cannot_be s h : supposed s -> (forall x, said s x (in_world h)) ->
+    cannot (filter (fun g => goes_on s g) (pooled a)) h = false.
+  Proof.
+    intros Hs Hin; set (on := filter _ _); apply not_true_is_false; intro H.
+    apply existsb_exists in H as (g & (Hg & Hon)%filter_In & H); rewrite forallb_forall in H.
+    apply anywhere_iff in Hon as (y & Hy); [|apply pooling_is; intro E; rewrite E in Hg;
+      destruct Hg].
+    pose proof (proj1 (some_says _ _ _) (Hin y)) as (e & ((k & cs) & <- & Hk)%in_map_iff & He);
+      specialize (H _ Hk); cbn beta iota in H; apply andb_prop in He as [He _];
+      change (holds (patch w s y) (is C k) = true) in He.
+    assert (Hall : all (patch w s y) (unpooled_here on ++ world_facts h)).
+    { apply Forall_app; split; [apply unpooled_hold | apply world_facts_hold; assumption].
+      intros g' Hg'; unfold listed, on; apply eq_true_iff_eq; rewrite existsb_exists; split;
+        [intros (g'' & (_ & Hgo)%filter_In & ->%Nat.eqb_eq); exact Hgo | intro Hgo; exists g'; split;
+        [apply filter_In; auto | apply Nat.eqb_refl]]. }
+    pose proof (contradicts_sound _ _ _ H Hall) as Hn; rewrite conj_holds, He in Hn;
+      cbn [andb] in Hn; unfold patch in Hn; rewrite rule_holds in Hn; congruence.
+  Qed.
   Definition in_some_world (s : state w) : Prop := exists h p, In (h, p) ws /\
     forall x, said s x (in_world h).
   Lemma first_world : in_some_world (fun _ => off).
@@ -138,8 +170,9 @@ Section Checks.
     pose proof is_closed as Hc; unfold closed in Hc; apply andb_prop in Hc as [Hc _];
       rewrite forallb_forall in Hc; specialize (Hc _ Hin).
     pose proof (chosen (fun g => goes_on s g) (pooled a)) as Hchoice;
-      set (on := filter _ _) in Hchoice.
-    apply In_nth_error in Hchoice as (i & Hi); apply (numbered_all _ _ _ _ Hc) in Hi.
+      pose proof (cannot_be s h Hs H) as Hcan; set (on := filter _ _) in Hchoice, Hcan.
+    apply In_nth_error in Hchoice as (i & Hi); apply (numbered_all _ _ _ _ Hc) in Hi;
+      rewrite Hcan in Hi.
     destruct (nth_error ws (nth i nexts (length ws))) as [[next p]|] eqn:E; [|discriminate];
       exists next, p; split; [eapply nth_error_In; eauto|].
     refine (leads_to_in on s h next Hs Hs' Hi _ H); intros g Hg;

@@ -291,7 +291,7 @@ class Relations:
     def _most(self, name: str, picture: Picture) -> Number:
         """Return the largest stage that a relation may have: each round switches on a relation of its stratum."""
         stratum = next(stratum for stratum in self.strata if name in stratum)
-        if self.spread is not None and [*stratum] == [self.spread[1]]:
+        if self.spread is not None and [*stratum] == [self.spread[1]] and stratum is self.strata[0]:
             return picture.of_map(self.spread[0])
         return len(stratum) * picture.of_map(N_TILES) - 1
 

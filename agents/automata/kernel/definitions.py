@@ -18,6 +18,7 @@ from maze_nca_gym.mazes.facts import (
     CENTRE,
     Derived,
     Game,
+    Largest,
     Later,
     Number,
     Picture,
@@ -96,6 +97,8 @@ class Definitions:
         waits: relations that only follow another relation, one round later.
         of_map: numbers of the whole map: the stage of a relation that is the same everywhere, or at the only tile of a
             kind.
+        resting: further numbers of the map: the number of rounds in which something comes on in a layer, with the
+            relations of the layer.
         once: kinds of tile of which a map has at most one tile.
         played: the ghosts of games. `games` contains their rules, for the first and for every next iteration.
         places: the tiles that a rule of the automaton reads, the tile in the middle first.
@@ -139,6 +142,7 @@ class Definitions:
             **{name: (each.of, each.kind) for name, each in found.items() if isinstance(each, StageAt)},
         }
         self.waits = {name: each.of for name, each in found.items() if isinstance(each, Later)}
+        self.resting = {name: each.of for name, each in found.items() if isinstance(each, Largest) and each.more == 1}
         self.once = {kind for _, kind in self.of_map.values() if kind is not None}
         self.places = sorted((moved(CENTRE, tap) for tap in automaton.taps), key=lambda at: at != CENTRE)
         of_tiles = {
@@ -149,11 +153,16 @@ class Definitions:
             **{name.name: Atom("game", int(name)) for name in self.played},
         }
         of_map = {"t": Atom("t"), N_TILES: Atom("n_tiles"), SPREAD: Atom("spread")}
-        of_map |= {name: Atom("of_map", i) for i, name in enumerate(self.of_map)}
+        of_map |= {name: Atom("of_map", i) for i, name in enumerate((*self.of_map, *self.resting))}
         self.number_of = {name: i for i, name in enumerate(self.stages)}
         translation = Translation(z3, self.picture.symbols, of_tiles, of_map, automaton.name)
         self.fact, self.below = translation.fact, translation.below
         self.layers = self._layers()
+        for name, of in self.resting.items():
+            if {*of} != {*self.layer(of[0])}:
+                raise NotCovered(
+                    f"Coq counts the rounds of whole layers; {name} of {automaton.name} are of a part of one"
+                )
 
     def _layers(self) -> dict[str, int]:
         """Return the layer of each relation. It is the layer of the relations that its rule reads as on, and a later
@@ -223,6 +232,12 @@ class Definitions:
         tiles, spread = picture.of_map(N_TILES), picture.of_map(SPREAD)
         yield Hypothesis("Sizes", (), CENTRE, z3.And(spread >= 0, spread < tiles))
 
+        for number, (rounds, of) in enumerate(self.resting.items(), len(self.of_map)):
+            n_rounds = picture.of_map(rounds)
+            yield Hypothesis("Rounds", (number,), CENTRE, z3.And(n_rounds >= 0, n_rounds <= len(of) * tiles))
+            for at, name in product(places, of):
+                in_time = self.stage(name, at) + 1 <= n_rounds
+                yield Hypothesis("Rests", (number, self.number_of[name]), at, in_time)
         for at in places:
             inside = picture.inside(at)
             for number, (of_map, (of, kind)) in enumerate(self.of_map.items()):

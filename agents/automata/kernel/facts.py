@@ -97,7 +97,21 @@ class Hypothesis(NamedTuple):
         fact: the fact as a z3 boolean.
     """
 
-    kind: Literal["Kinds", "Times", "Sizes", "Range", "Few", "Alike", "Step", "Before", "Turn", "Earlier", "Apart"]
+    kind: Literal[
+        "Kinds",
+        "Times",
+        "Sizes",
+        "Range",
+        "Few",
+        "Alike",
+        "Step",
+        "Rests",
+        "Rounds",
+        "Before",
+        "Turn",
+        "Earlier",
+        "Apart",
+    ]
     numbers: tuple[int | Below, ...]
     at: Place
     fact: Truth

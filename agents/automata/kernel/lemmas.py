@@ -8,10 +8,10 @@ definitions of their ghosts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import NamedTuple
 
@@ -32,11 +32,27 @@ MOST_STEPS, FEW_STEPS = 300_000_000, 15_000_000
 prove it from fewer facts. With limits of time, the printed file would depend on the machine."""
 
 
+class Switch(NamedTuple):
+    """The tile at which a pooled signal is switched on: by default any tile.
+
+    Attributes:
+        why: (whether the signal's rule is true) -> a fact about a tile: if it is true of all tiles, the rule is true at
+            one of them.
+        number: the number of the map that is the stage of a relation, for the tile that shows why the relation comes
+            on; or the number of rounds of a layer, for a tile at which something comes on in a round.
+        round: this round.
+    """
+
+    why: Callable[[Truth], Truth]
+    number: int | None = None
+    round: Below | None = None
+
+
 class Signal(NamedTuple):
-    """The lemmas about a signal, and for a pooled one the relation, by its number, at whose tile it is switched on."""
+    """The lemmas about a signal, and the tile at which a pooled signal is switched on."""
 
     lemmas: list[Lemma]
-    witness: int | None = None
+    switch: Switch | None = None
 
 
 class Shown(NamedTuple):
@@ -207,17 +223,31 @@ class Guide:
         lemmas.append(self.follows(f"{name} {SAID}", z3.Or(z3.Not(inside), comes)))
         if not pooled:
             return Signal(lemmas)
-        for relation in (None, *defined.pooled):
-            why = shown  # each tile shows it
-            if relation is not None:
-                stage = defined.picture.of_map(defined.stages[relation])
-                why = z3.And(stage >= 0, z3.Or(z3.Not(defined.rule_before(relation, stage)), shown))
-            there = z3.Or(z3.Not(inside), z3.Or(z3.Not(after), why))
+        for switch in self._switches():
+            there = z3.Or(z3.Not(inside), z3.Or(z3.Not(after), switch.why(shown)))
             given = [*self.known, *definitions, *defined.kinds()]
             with suppress(NotProven):
-                lemmas.append(self.lemma(f"{name} is switched on", there, given))
-                return Signal(lemmas, None if relation is None else [*defined.of_map].index(defined.stages[relation]))
+                return Signal([*lemmas, self.lemma(f"{name} is switched on", there, given)], switch)
         raise NotProven(f"{self.automaton.name}: no tile that shows why a relation comes on switches {name} on")
+
+    def _switches(self) -> Iterator[Switch]:
+        """Yield the tiles at which a pooled signal may be switched on, the simplest first."""
+        z3, defined, picture = self.z3, self.defined, self.defined.picture
+        yield Switch(lambda shown: shown)
+        for relation in defined.pooled:
+            stage = picture.of_map(defined.stages[relation])
+            comes = defined.rule_before(relation, stage)
+            why = partial(lambda stage, comes, shown: z3.And(stage >= 0, z3.Or(z3.Not(comes), shown)), stage, comes)
+            yield Switch(why, [*defined.of_map].index(defined.stages[relation]))
+        numbers = self.theorem.rounds(picture, defined.t)
+        for (i, rounds), number in product(enumerate(defined.resting, len(defined.of_map)), numbers):
+            comes = z3.BoolVal(False)
+            for name in reversed(defined.layer(defined.resting[rounds][0])):
+                stage = defined.stage(name)
+                comes = z3.Or(z3.And(stage <= number, number <= stage), comes)
+            in_rounds = z3.And(number >= 0, number + 1 <= picture.of_map(rounds))
+            why = partial(lambda when, comes, shown: z3.And(when, z3.Or(z3.Not(comes), shown)), in_rounds, comes)
+            yield Switch(why, i, defined.below(number, z3.IntVal(0)))
 
     def answers(self, shown: Mapping[IntEnum, Truth]) -> list[Shown]:
         """Prove that the answers show nothing else, and all of it within the bound.
@@ -292,13 +322,20 @@ class Guide:
         )
         stated = [f"Some {printed_fact(values[s])}" if s in values else "None" for s in automaton.signals]
         wanted = [f"({each.signal}%nat, ({printed_fact(each.wanted)}, {printed_sum(each.least)}))" for each in answers]
-        witnesses = [f"({int(s)}, {each.witness})%nat" for s, each in signals.items() if each.witness is not None]
+        witnesses, changes = list[str](), list[str]()
+        for signal, (_, switch) in signals.items():
+            if switch is not None and switch.round is not None:
+                changes.append(f"({int(signal)}%nat, ({switch.number}%nat, {printed_sum(switch.round)}))")
+            elif switch is not None and switch.number is not None:
+                witnesses.append(f"({int(signal)}, {switch.number})%nat")
+        resting = printed_list([str(defined.layers[of[0]]) for of in defined.resting.values()])
         once = printed_list([str(int(kind)) for kind in sorted(defined.once)])
         statement = (
             f"Statement its_automaton\n"
             f"  {printed_list(relations, lines)}\n  {printed_list(of_map)} {once}%nat\n"
             f"  {printed_list(begins, lines)} {printed_list(follows, lines)} {len(automaton.kinds)}\n"
-            f"  {printed_list(stated, lines)}\n  {printed_list(wanted, lines)}\n  {printed_list(witnesses)} [] []"
+            f"  {printed_list(stated, lines)}\n  {printed_list(wanted, lines)}\n  {printed_list(witnesses)}\n"
+            f"  {resting}%nat {printed_list(changes)}"
         )
         proofs = [lemma for each in (*signals.values(), *answers) for lemma in each.lemmas]
         terms = {
