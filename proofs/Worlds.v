@@ -97,6 +97,15 @@ Section Checks.
     unfold step; destruct (is_pooled a g) eqn:E; [apply (Hon g E) | apply rule_holds].
   Qed.
 
+  Lemma unpooled_hold on s x : (forall g, In g (pooled a) -> listed g on = goes_on s g) ->
+    all (patch w s x) (unpooled_here on).
+  Proof.
+    intro Hon; apply Forall_map, Forall_forall; intros g (Hg & Hoff)%filter_In;
+      apply negb_true_iff in Hoff; rewrite neg_holds; unfold patch; rewrite rule_holds.
+    apply negb_true_iff, not_true_is_false; intro Hx; rewrite (Hon g Hg) in Hoff;
+      enough (goes_on s g = true) by congruence.
+    apply anywhere_iff; [apply pooling_is; intro E; rewrite E in Hg; destruct Hg | eauto].
+  Qed.
   Lemma leads_to_in on s h next : supposed s -> supposed (step w a s) ->
     leads_to on h next = true ->
     (forall g, is_pooled a g = true -> listed g on = goes_on s g) ->
@@ -108,15 +117,10 @@ Section Checks.
       specialize (H _ Hk); cbn beta iota in H.
     apply andb_prop in He as [He _]; change (holds (patch w s x) (is C k) = true) in He.
     assert (Hall : all (patch w s x) facts).
-    { apply Forall_app; split; [|apply Forall_app; split; [|apply world_facts_hold; assumption]];
-      apply Forall_map, Forall_forall.
-      - intros g (Hg & Hoff)%filter_In; apply negb_true_iff in Hoff; rewrite neg_holds;
-          unfold patch; rewrite rule_holds.
-        rewrite Hon in Hoff by (apply existsb_exists; exists g; split;
-          [exact Hg | apply Nat.eqb_refl]).
-        apply negb_true_iff, not_true_is_false; intro Hx; enough (goes_on s g = true) by congruence.
-        apply anywhere_iff; [apply pooling_is; intro E; rewrite E in Hg; destruct Hg | eauto].
-      - intros e' He'; rewrite later_says by exact Hon;
+    { apply Forall_app; split; [|apply Forall_app; split; [|apply world_facts_hold; assumption]].
+      - apply unpooled_hold; intros g Hg; apply Hon, existsb_exists; exists g; split;
+          [exact Hg | apply Nat.eqb_refl].
+      - apply Forall_map, Forall_forall; intros e' He'; rewrite later_says by exact Hon;
           exact (proj1 (Forall_forall _ _) (Hs' x) e' He'). }
     destruct (find _ next) as [[l cs']|] eqn:E; [|rewrite (contradicts_sound _ _ _ H Hall) in He;
       discriminate].
@@ -127,15 +131,6 @@ Section Checks.
     rewrite conj_holds, He, neg_holds, later_says in Hn by exact Hon; apply negb_false_iff, Hn.
   Qed.
 
-  Lemma unpooled_hold on s x : (forall g, In g (pooled a) -> listed g on = goes_on s g) ->
-    all (patch w s x) (unpooled_here on).
-  Proof.
-    intro Hon; apply Forall_map, Forall_forall; intros g (Hg & Hoff)%filter_In;
-      apply negb_true_iff in Hoff; rewrite neg_holds; unfold patch; rewrite rule_holds.
-    apply negb_true_iff, not_true_is_false; intro Hx; rewrite (Hon g Hg) in Hoff;
-      enough (goes_on s g = true) by congruence.
-    apply anywhere_iff; [apply pooling_is; intro E; rewrite E in Hg; destruct Hg | eauto].
-  Qed.
   Lemma cannot_be s h : supposed s -> (forall x, said s x (in_world h)) ->
     cannot (filter (fun g => goes_on s g) (pooled a)) h = false.
   Proof.
@@ -149,8 +144,8 @@ Section Checks.
     assert (Hall : all (patch w s y) (unpooled_here on ++ world_facts h)).
     { apply Forall_app; split; [apply unpooled_hold | apply world_facts_hold; assumption].
       intros g' Hg'; unfold listed, on; apply eq_true_iff_eq; rewrite existsb_exists; split;
-        [intros (g'' & (_ & Hgo)%filter_In & ->%Nat.eqb_eq); exact Hgo | intro Hgo; exists g'; split;
-        [apply filter_In; auto | apply Nat.eqb_refl]]. }
+        [intros (g'' & (_ & Hgo)%filter_In & ->%Nat.eqb_eq); exact Hgo | intro Hgo; exists g';
+        split; [apply filter_In; auto | apply Nat.eqb_refl]]. }
     pose proof (contradicts_sound _ _ _ H Hall) as Hn; rewrite conj_holds, He in Hn;
       cbn [andb] in Hn; unfold patch in Hn; rewrite rule_holds in Hn; congruence.
   Qed.

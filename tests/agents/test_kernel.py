@@ -361,7 +361,7 @@ def test_nothing_is_admitted_and_little_is_written_by_hand():
     lines = {name: text.splitlines() for name, text in texts.items()}
     assert not [(name, i) for name, some in lines.items() for i, line in enumerate(some, 1) if len(line) > 100]
     assert len(lines["Statements.v"]) < 680  # which a person reads
-    assert sum(map(len, lines.values())) < 5_000
+    assert sum(map(len, lines.values())) < 5_050
     project = (kernel.THEORY / kernel.PROJECT).read_text().splitlines()
     needs_printed = {"Checked.v", "Equivalent.v", "Joined.v", "Main.v", "Proven.v"}
     assert {line for line in project if line.endswith(".v")} == {*texts} - needs_printed
