@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tables import for_each, refused
+from tables import for_each, refused, some_and_all
 
 from maze_nca_gym.agents import check_proofs, check_refutations, compile_automaton
 from maze_nca_gym.agents.automata import (
@@ -315,6 +315,34 @@ def test_the_kernel_refuses_what_was_changed(joined, tmp_path, printed, old, new
     refused(rf"coqc refuses {refuses}\.v at {refuses}\.v, line", compile_files, folder, compiled)
 
 
+LAYERS = {
+    "": "",
+    "[0]%nat [(8%nat, (0%nat, (Lin (-2)": "[0]%nat [(8%nat, (0%nat, (Lin (-3)",  # the round of which a change is shown
+    "(And (See 7 C) (Not (See 8 C)))": "(Not (See 8 C))",  # the second layer begins before the first
+    "(* 4 NEW_1 *) (And (See 1 C)": "(* 4 NEW_1 *) (And (And (See 1 C) (Not (Is 3 C)))",  # the target is missed
+    "(* 1 CUT *) Relation 1": "(* 1 CUT *) Relation 0",  # a layer that negates itself
+}
+"""What is changed in the theorem of `unreachable`: only as it is printed Coq accepts it."""
+
+
+@needs_coq
+@pytest.mark.usefixtures("forgotten")
+@some_and_all("changes", [*LAYERS][:2], LAYERS)
+def test_the_kernel_checks_layers_and_refuses_changed_ones(changes, joined, tmp_path):
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples/24_worlds_that_say_not.py"))
+    compile_automaton(example["opened"]("unreachable"), coq_proof=tmp_path / "printed")
+    folder = shutil.copytree(joined, tmp_path / "compiled")
+    lemmas, network = ((tmp_path / f"printed/{name}.v").read_text() for name in ("Lemmas", "Printed"))
+    for old in changes:
+        (folder / "Lemmas.v").write_text(changed(lemmas, old, LAYERS[old]) if old else lemmas)
+        if old:
+            refused(r"coqc refuses Proven\.v at Proven\.v, line", compile_files, folder, ["Lemmas", "Proven"])
+        else:
+            compile_files(folder, ["Lemmas", "Proven"])
+    (folder / "Printed.v").write_text(network)
+    compile_files(folder, ["Printed", "Equivalent"])
+
+
 @pytest.fixture(scope="session")
 def package(once) -> Path:
     """A folder in which all is compiled of the package's own theorems."""
@@ -426,7 +454,7 @@ def test_pooled_signals_are_printed_with_the_relations_that_switch_them_on():
     assert "(* 2 LIT *) (And (See 1 C) (Is 3 C))] [2]%nat.\n" in text  # the automaton
     assert "(* 1 LIT *) Relation 0 true (Both (Truth 0 (0, 0)) (number_is 3 (0, (0, 0))))]\n" in text  # the relations
     assert "[(* LIT_stage *) (1, None)%nat] []%nat\n" in text  # what is the same everywhere
-    assert "[(2, 0)%nat] [] []." in text  # who shows why
+    assert "[(2, 0)%nat]\n  []%nat []." in text  # who shows why
 
 
 class Late(IntEnum):
