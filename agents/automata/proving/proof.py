@@ -293,24 +293,31 @@ def prove(automaton: Automaton | str, *, on: World = "grids") -> Proof:
     automaton = find_automaton(automaton)
     if automaton.slows is not None:
         return _slowed(automaton, automaton.slows, on)
-    proof, solve = _proof_of(automaton, on), automaton.problem.solve
+    named, solve = None if automaton.theorem is None else _read(automaton.theorem), automaton.problem.solve
+    proof = _proof_of(automaton, named, on)
     if proof.verdict == "characterised" and isinstance(solve, Fixpoint):
         # a round of a fixpoint switches something on, or is the last
         enough = StepBound(constant=len(automaton.signals) + 1, per_tile=len(solve.rules))
-        if _proof_of(replace(automaton, bound=enough), on).verdict == "correct":
+        if _proof_of(replace(automaton, bound=enough), named, on).verdict == "correct":
             proof = replace(proof, suffices=enough)
     return replace(proof, asked=automaton.problem.digest)
 
 
-def _proof_of(automaton: Automaton, on: World) -> Proof:
-    """Return the proof of an automaton that does not slow another automaton, see `prove`."""
+def _proof_of(automaton: Automaton, named: Ghosts | None, on: World) -> Proof:
+    """Return the proof of an automaton that does not slow another automaton, see `prove`.
+
+    Args:
+        automaton: the automaton.
+        named: its theorem, whose functions have been called.
+        on: the worlds for which it is proven.
+    """
     task, trials = automaton.problem, tuple(tried(automaton))
     if any(trial.wrong is not None for trial in trials):
         return Proof(automaton, NOTHING, (), trials, on=on)
 
     attempts = list[Proof]()
-    for specified, theorem, worth in _theorems(automaton, task):
-        if automaton.theorem is not None:  # the library's, and a specification's, were tried when they were made
+    for specified, theorem, worth in _theorems(automaton, task, named):
+        if named is not None:  # the library's, and a specification's, were tried when they were made
             _check_axioms(automaton, theorem)
         known = None if theorem.signals is not None else with_stages(automaton, theorem)
         if known is not None:
@@ -343,10 +350,10 @@ def _slowed(automaton: Automaton, other: Automaton, on: World) -> Proof:
     return replace(proof, automaton=automaton, lemmas=(*proof.lemmas, *lemmas), trials=tuple(tried(automaton)))
 
 
-def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem, str]]:
+def _theorems(automaton: Automaton, task: Task, named: Ghosts | None) -> Iterator[tuple[bool, Theorem, str]]:
     """Yield the theorems to try, the strongest first. Each comes as three values: whether its answers are the answers
     of the task's specification; the theorem, with or without values of signals; and a note if it says little."""
-    named, bound = automaton.theorem, automaton.bound
+    bound, specified = automaton.bound, None if task.ghosts is None else _read(task.ghosts)
     if named is not None and not supposed_single(named) <= {*kinds_once(task)}:
         named = replace(named, axioms=partial(named.axioms))  # not true of all levels, so its author's to state
     if named is not None and named.answers and len(named.answers) != len(automaton.answers):
@@ -354,40 +361,43 @@ def _theorems(automaton: Automaton, task: Task) -> Iterator[tuple[bool, Theorem,
     whole = bound is not None and not any(
         (bound.per_move_and_tile, bound.constant % 1, bound.per_move % 1, bound.per_tile % 1)
     )
-    if whole and task.ghosts is not None:
+    if whole and specified is not None:
         check_specification(task)
-        specified, (maze, *_) = task.ghosts, mazes_to_try(task)
+        maze, *_ = mazes_to_try(task)
         adds = isinstance(named, Theorem) or (named is not None and {*named.ghosts(maze)} - {*specified.ghosts(maze)})
         yield True, _joined(specified, named) if named is not None and adds else _as_theorem(specified), ""
     if named is not None:
         yield False, _as_theorem(named if whole else replace(named, answers=())), ""
         return
-    if task.ghosts is not None:
-        yield False, replace(_as_theorem(task.ghosts), answers=()), ""
+    if specified is not None:
+        yield False, replace(_as_theorem(specified), answers=()), ""
     yield from ((False, _as_theorem(ghosts), worth) for ghosts, worth in ghosts_for(automaton))
 
 
+def _read(ghosts: Ghosts) -> Ghosts:
+    """Return ghosts whose author's functions have been called once, with symbols, so that the proof and the tests on
+    mazes use the same expressions."""
+    if isinstance(ghosts, Theorem) and ghosts.signals is not None:
+        ghosts = replace(ghosts, signals=read_once(ghosts.signals, "`signals` of a theorem"))
+    axioms = ghosts.axioms if has_known_axioms(ghosts) else read_once(ghosts.axioms, "`axioms` of ghosts")
+    return replace(ghosts, axioms=axioms, answers=tuple(map(answer_read_once, ghosts.answers)))
+
+
 def _as_theorem(ghosts: Ghosts) -> Theorem:
-    """Return ghosts as a theorem, in which axioms that are not the library's are marked as stated. The author's
-    functions are read only once, so that the proof and the tests on mazes use the same expressions."""
+    """Return ghosts as a theorem, in which axioms that are not the library's are marked as stated."""
     theorem = (
         ghosts
         if isinstance(ghosts, Theorem)
         else Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers, ghosts.relations)
     )
-    signals = None if theorem.signals is None else read_once(theorem.signals, "`signals` of a theorem")
-    answers = tuple(map(answer_read_once, theorem.answers))
-    theorem = replace(
-        theorem, answers=answers, signals=signals, means={}, unsaid={}
-    )  # nothing checks an author's words
+    theorem = replace(theorem, means={}, unsaid={})  # nothing checks an author's words
     return theorem if has_known_axioms(ghosts) else replace(theorem, axioms=_labelled(ghosts))
 
 
 def _labelled(ghosts: Ghosts) -> Callable[[Picture, Place, Number], Mapping[Axiom, Truth]]:
-    def stated(picture: Picture, at: Place, t: Number) -> dict[Axiom, Truth]:
-        return {axiom_of(named)._replace(stated=True): fact for named, fact in ghosts.axioms(picture, at, t).items()}
-
-    return read_once(stated, "`axioms` of ghosts")
+    return lambda picture, at, t: {
+        axiom_of(named)._replace(stated=True): fact for named, fact in ghosts.axioms(picture, at, t).items()
+    }
 
 
 def _joined(specification: Ghosts, named: Ghosts) -> Theorem:
