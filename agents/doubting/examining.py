@@ -26,11 +26,11 @@ N_TRIED = 8
 
 
 class Examined(NamedTuple):
-    """What a policy did on N mazes, or on the first ones up to an error.
+    """The results of a policy on N mazes, or on the first n of them if there was an error.
 
     Attributes:
         failed: (n,) bool, whether the policy never showed a correct answer within its limit; n < N after an error.
-        steps: (n,) int64, iterations until the answer was correct, or until the episode ended without one.
+        steps: (n,) int64, iterations until the answer was correct, or until the episode ended without a correct answer.
         error: the error on the last of these mazes; empty if there was none.
     """
 

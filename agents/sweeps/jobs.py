@@ -147,7 +147,7 @@ class Job:
         return None
 
     def failure(self) -> str | None:
-        """Return why the run was given up; None if it was not.
+        """Return the reason for which the run was given up; None if it was not given up.
 
         Raises:
             ValueError: the record of the failure cannot be read.

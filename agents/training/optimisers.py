@@ -92,7 +92,7 @@ class SOAP(Optimizer):
 
 
 def soap_tensors(parameter: Tensor) -> dict[str, Tensor]:
-    """Return what SOAP stores for a parameter, (...), besides `step`, before its first step, by name."""
+    """Return the tensors that SOAP stores for a parameter, (...), before its first step, by name, without `step`."""
     shape = parameter.shape
     matrix = (shape[0], shape[1:].numel()) if len(shape) > 1 else tuple(shape)
     kept = {"exp_avg": parameter.new_zeros(matrix), "exp_avg_sq": parameter.new_zeros(matrix)}

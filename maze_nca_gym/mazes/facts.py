@@ -164,7 +164,7 @@ class Game(NamedTuple):
 
 
 Definition: TypeAlias = Relation | Later | Derived | StageAt | Largest | Game
-"""How a ghost is defined by rules."""
+"""The rules that define a ghost."""
 
 
 @dataclass(frozen=True, repr=False)

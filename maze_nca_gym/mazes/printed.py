@@ -65,7 +65,7 @@ for _name, _mark in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "
 
 
 class Symbols:
-    """What rules see and facts picture, in print: a view of rules and a `facts.Picture`."""
+    """A view for rules and a picture for facts, whose values are terms that can be printed."""
 
     def __call__(self, signal: Any, tap: str = CENTRE) -> Printed:
         """Return a signal, or a relation, of the tile itself or of a neighbour."""
@@ -128,8 +128,9 @@ def printed_ghosts(ghosts: Ghosts) -> list[Any]:
 
 
 def printed_function(function: Any) -> Any:
-    """Return what identifies a function, JSON-serialisable: its rules if it is a fixpoint, or its name in this package,
-    each with the arguments that are given already; None for a function of a user's own."""
+    """Return a JSON-serialisable description that identifies a function. It contains the function's rules if it is a
+    fixpoint, or its name in this package, in both cases with the arguments that are given already. None for a user's
+    own function."""
     if isinstance(function, partial):
         inner = printed_function(function.func)
         given = [list(function.args), function.keywords]

@@ -348,15 +348,15 @@ Rule: TypeAlias = Callable[[TileView], Bits]
 
 
 def term_of(rule: Rule, names: type[IntEnum] | Sequence[str] | None = None, who: str = "a rule") -> Term:
-    """Return what a rule returns for symbols, which it is called with once; a term is returned as it is.
+    """Return a rule as a term: its result when it is called once with symbols. A term is returned unchanged.
 
     Args:
         rule: any rule.
-        names: the signals that it may read, or the names of the relations; if None, any signals.
+        names: the signals that the rule may read, or the names of the relations; if None, any signals.
         who: the rule in words, for messages.
 
     Raises:
-        ValueError: the rule fails, uses other operators than `&`, `|`, `^`, `~` and `threshold`, reads something else,
+        ValueError: the rule fails, uses operators other than `&`, `|`, `^`, `~` and `threshold`, reads something else,
             or reads a signal as a kind of tile.
     """
     if isinstance(rule, Term) and (names is None or isinstance(names, type)):

@@ -56,7 +56,14 @@ class Signal(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What an answer shows, by the number of its signal: which tiles, from which iteration on, and the lemmas."""
+    """The proof that a signal outputs an answer.
+
+    Attributes:
+        signal: the number of the signal.
+        wanted: the fact that a tile belongs to the answer.
+        least: the fact that the answer is due.
+        lemmas: two lemmas: the signal outputs nothing else, and the whole answer once it is due.
+    """
 
     signal: int
     wanted: Fact

@@ -44,7 +44,7 @@ class Printable:
     names: Collection[str] = ()
 
     def broken_by(self, option: Option, value: Any) -> str | None:
-        """Return what is wrong with a value, or None."""
+        """Return the error message for a value that violates the condition; None if the value is valid."""
         texts = value if isinstance(value, Mapping) else [value]
         return None if all(text.isprintable() for text in texts) else f"{option.name} must be printable, got {value!r}"
 
@@ -72,7 +72,7 @@ class Entry:
 
     @property
     def searches(self) -> bool:
-        """Whether it is known to search."""
+        """Whether the entrant is known to search."""
         return self.search not in ("", UNSTATED)
 
     @property
@@ -215,7 +215,7 @@ class Standing:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it was measured here."""
+        """Whether the score was measured by this package."""
         return isinstance(self.entry, Measured)
 
     def text(self, score: str) -> tuple[str, str]:

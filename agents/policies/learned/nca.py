@@ -192,7 +192,7 @@ class NCA(LearnedPolicy):
         return EngineHints(memory_format=torch.channels_last, state_limit=limit)
 
     def program(self) -> Program | None:
-        """Return what an iteration computes, as data; None if its weights vary."""
+        """Return the computation of an iteration as data; None if the weights vary between iterations."""
         if not self.shared_weights:
             return None
         own = self.problem.kinds
@@ -212,9 +212,11 @@ class NCA(LearnedPolicy):
         )
 
     def encode_maze(self, maze: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        """Return what iterations read besides the state; the maze itself if that is not the same in all of them.
+        """Return the inputs of `update` that stay the same in a rollout; the maze itself if weights or inputs vary by
+        iteration.
 
-        That is the kernel of the state, (C, C, k, k), and what maze and bias add to its convolution, (B, C, H, W).
+        They are the kernel of the state, (C, C, k, k), and the sums that the maze and the bias add to its convolution,
+        (B, C, H, W).
 
         Raises:
             ValueError: the network is exact, but not in the dtype of the maze or of autocast.
