@@ -2,7 +2,7 @@
 # # Train an agent with PPO in ten minutes
 #
 # An agent that sees a maze learns from rewards alone to draw the shortest path in it. This page contains every line of
-# the algorithm (PPO) and runs on one CPU core in two to three minutes. Nothing needs to be installed besides the
+# the algorithm (PPO) and runs in about two minutes on one CPU core. Nothing needs to be installed besides the
 # package.
 
 # %% [markdown]

@@ -359,7 +359,7 @@ def test_the_code_of_the_pages_proves_an_automaton_of_ones_own(capsys):
         *refuted.counterexample.splitlines(),
         "characterised from t = 1 + distance",
         "{} []",
-        "characterised True",
+        "characterised ()",
         "5",
     ]
 
