@@ -223,7 +223,8 @@ def compile_automaton(
 
     Raises:
         ValueError: an automaton that no network can follow, where the message names the signal; a folder with a run; a
-            network for Coq whose certificate is not exact; or a theorem that Coq's theory does not cover.
+            network for Coq whose certificate is not exact (`NotCovered`); a theorem that Coq's theory does not cover
+            (`NotCovered`), or of which a lemma was not proven for Coq (`NotProven`). Both are in `agents.automata`.
         OSError: a file could not be written.
     """
     from .kernel.theorems import join_network, write_equivalent, write_proof

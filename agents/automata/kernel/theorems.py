@@ -286,7 +286,8 @@ def write_equivalent(folder: Path, model: NCA, automaton: Automaton, certificate
         certificate: the network's certificate.
 
     Raises:
-        ValueError: the certificate does not hold or is not exact, or the theory does not cover the automaton.
+        NotCovered: the certificate does not hold or is not exact, or the theory does not cover the automaton.
+        ValueError: the folder contains other Coq files.
         OSError: a file could not be written.
     """
     text = printed_file("Printed", _about(automaton), _followed(model, automaton, certificate))
@@ -314,7 +315,9 @@ def write_proof(folder: Path, proof: Proof) -> None:
         proof: the proof that `prove` returned.
 
     Raises:
-        ValueError: the proof does not hold, or the theory does not cover its theorem.
+        NotCovered: the proof does not hold, or the theory does not cover its theorem.
+        NotProven: a lemma was not proven from the definitions of its ghosts, or in a form that Coq can follow.
+        ValueError: the folder contains other Coq files.
         OSError: a file could not be written.
     """
     from .lemmas import printed_theorem
