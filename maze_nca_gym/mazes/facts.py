@@ -128,7 +128,11 @@ class Later(NamedTuple):
     """A boolean of each tile that comes on a round after the relation `of`, and is no ghost of its own."""
 
     of: str
-    everywhere = False
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether it is on at all tiles as soon as at any: it is not."""
+        return False
 
     def rule(self, picture: Picture, at: Place) -> Truth:
         """Return whether it is on a round later."""

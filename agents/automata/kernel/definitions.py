@@ -152,10 +152,10 @@ class Definitions:
             **{_held(signal): Atom("held", int(signal)) for signal in automaton.signals},
             **{name.name: Atom("game", int(name)) for name in self.played},
         }
-        of_map = {"t": Atom("t"), N_TILES: Atom("n_tiles"), SPREAD: Atom("spread")}
-        of_map |= {name: Atom("of_map", i) for i, name in enumerate((*self.of_map, *self.resting))}
+        of_maps = {"t": Atom("t"), N_TILES: Atom("n_tiles"), SPREAD: Atom("spread")}
+        of_maps |= {name: Atom("of_map", i) for i, name in enumerate((*self.of_map, *self.resting))}
         self.number_of = {name: i for i, name in enumerate(self.stages)}
-        translation = Translation(z3, self.picture.symbols, of_tiles, of_map, automaton.name)
+        translation = Translation(z3, self.picture.symbols, of_tiles, of_maps, automaton.name)
         self.fact, self.below = translation.fact, translation.below
         self.layers = self._layers()
         for name, of in self.resting.items():
@@ -181,7 +181,7 @@ class Definitions:
                 for atom, positive in _read(fact):
                     if atom.kind in ("relation", "stage"):
                         later = name in self.facts or atom.kind == "stage" or not (positive or stays)
-                        layers[name] = max(layers[name], before[names[atom.index]] + later)
+                        layers[name] = max(layers[name], before[names[atom.number]] + later)
             if layers == before:
                 return layers
         raise NotCovered(
@@ -240,9 +240,9 @@ class Definitions:
                 yield Hypothesis("Rests", (number, self.number_of[name]), at, in_time)
         for at in places:
             inside = picture.inside(at)
-            for number, (of_map, (of, kind)) in enumerate(self.of_map.items()):
+            for number, (of_map, (staged, kind)) in enumerate(self.of_map.items()):
                 other = False if kind is None else z3.Not(picture.tile(kind, at))
-                alike = z3.Or(other, self.stage(of, at) == picture.of_map(of_map))
+                alike = z3.Or(other, self.stage(staged, at) == picture.of_map(of_map))
                 yield Hypothesis("Alike", (number,), at, z3.Or(z3.Not(inside), alike))
             for name, number in self.number_of.items():
                 on, stage = self.on(name, at), self.stage(name, at)

@@ -23,13 +23,13 @@ class Atom(NamedTuple):
             ghost of a game ("game"); a number of a tile: its kind ("tile"), or the stage of a relation ("stage"); or a
             number of the map: the iterations ("t"), the tiles ("n_tiles"), the tiles that a flood reaches minus one
             ("spread"), or another number ("of_map").
-        index: the index of the relation, signal, ghost of a game or other number of the map.
+        number: the number of the relation, signal, ghost of a game or other number of the map.
         ago: the time of a ghost of a game: 1 is after the next iteration, 2 after this iteration, and so on up to 99.
         at: (rows down, columns to the right) from the tile in the middle to this tile; (0, 0) for the map.
     """
 
     kind: Literal["relation", "held", "game", "tile", "stage", "t", "n_tiles", "spread", "of_map"]
-    index: int = 0
+    number: int = 0
     ago: int = 0
     at: Offset = (0, 0)
 
@@ -38,7 +38,7 @@ class Atom(NamedTuple):
         """Its number in the theory, and its place."""
         first = {"held": -1, "game": -1, "stage": 1, "t": -1, "n_tiles": -2, "spread": -3, "of_map": -4}
         step = {"held": -100, "game": -100, "of_map": -1}
-        return first.get(self.kind, 0) + step.get(self.kind, 1) * self.index - self.ago, self.at
+        return first.get(self.kind, 0) + step.get(self.kind, 1) * self.number - self.ago, self.at
 
 
 @dataclass(frozen=True)

@@ -344,7 +344,8 @@ class Guide:
             f"  {printed_list(stated, lines)}\n  {printed_list(wanted, lines)}\n  {printed_list(witnesses)}\n"
             f"  {resting}%nat {printed_list(changes)}"
         )
-        proofs = [lemma for each in (*signals.values(), *answers) for lemma in each.lemmas]
+        of_each = [*(each.lemmas for each in signals.values()), *(each.lemmas for each in answers)]
+        proofs = [lemma for lemmas in of_each for lemma in lemmas]
         terms = {
             "its_automaton": printed_automaton(automaton),
             "its_statement": statement,
