@@ -129,11 +129,6 @@ class Later(NamedTuple):
 
     of: str
 
-    @property
-    def everywhere(self) -> bool:
-        """Whether it is on at all tiles as soon as at any: it is not."""
-        return False
-
     def rule(self, picture: Picture, at: Place) -> Truth:
         """Return whether it is on a round later."""
         return picture.true(self.of, at)

@@ -877,7 +877,7 @@ def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Ghos
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
         passable, most = free(MazePicture(tiles, {}), CENTRE), tiles[0].size
-        number, before = np.where(passable, np.arange(most).reshape(tiles.shape[1:]), most), None
+        number, before = np.where(passable, np.arange(most).reshape(tiles.shape[1:]), most), np.zeros(0)
         while not np.array_equal(number, before):  # all that are joined take the least number of them
             before, near = number, [shifted(number, tap, beyond=most) for tap in taps]
             number = np.where(passable, np.min([number, *near], axis=0), most)
