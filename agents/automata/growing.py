@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial, reduce
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import or_
 from typing import Any
 
@@ -45,8 +45,9 @@ def _meaning(solve: Fixpoint, name: str, picture: Picture, at: Place, t: Number)
             return picture.inside(at) & (t >= start + PAUSE) & (t < start + PAUSE + solve.rounds(picture, i))
         if name == NEW + number:
             return reduce(or_, (solve.comes_on(each, picture, at, t - 2 - start) for each in layer))
-        if name in (LAST + each for each in layer):
-            return solve.on(name.removeprefix(LAST), picture, at, t - 2 - start)
+        for each in layer:
+            if name == LAST + each:
+                return solve.on(each, picture, at, t - 2 - start)
     return None
 
 
@@ -60,7 +61,7 @@ def with_stages(automaton: Automaton, theorem: Theorem) -> Theorem | None:
     solve, shown = automaton.problem.solve, automaton.answers
     if not isinstance(solve, Fixpoint) or not {*solve.rules} <= {*theorem.relations}:
         return None
-    if {signal.name for signal in automaton.signals if signal not in shown} != {*solve.rules, *_clocks(solve)}:
+    if {signal.name for signal in automaton.signals if signal not in shown} != {*solve.rules, *chain(*_clocks(solve))}:
         return None
     copies = {} if theorem.answers else dict(zip(shown, solve.answers, strict=True))
 
@@ -77,12 +78,12 @@ def with_stages(automaton: Automaton, theorem: Theorem) -> Theorem | None:
     return replace(theorem, signals=signals, means=means, rounds=rounds)
 
 
-def _clocks(solve: Fixpoint) -> list[str]:
-    """Return the names of the signals with which layers detect that they are at rest, pooled signals last."""
+def _clocks(solve: Fixpoint) -> tuple[list[str], list[str]]:
+    """Return the names of the signals with which layers detect that they are at rest: of tiles, and pooled."""
     early = [*enumerate(solve.layers[:-1], 1)]
     local = [name for i, layer in early for name in (*(LAST + each for each in layer), f"{NEW}{i}")]
     begun = [BEGUN.format(ago) for ago in range(1, PAUSE + 1)]
-    return [*local, *(f"{name}{i}" for i, _ in early for name in (*begun, CHANGED))]
+    return local, [f"{name}{i}" for i, _ in early for name in (*begun, CHANGED)]
 
 
 def grown(task: str | Task) -> Automaton:
@@ -110,12 +111,13 @@ def grown(task: str | Task) -> Automaton:
     if not isinstance(solve, Fixpoint):
         raise ValueError(f"to generate an automaton, the solve of the task {task} must be a fixpoint, got {solve!r}")
     outputs = ["PATH"] if len(problem.answers) == 1 else [answer.upper() for answer in problem.answers]
-    clocks = _clocks(solve)
+    local, of_map = _clocks(solve)
+    clocks = [*local, *of_map]
     for others, what in ((outputs, "an answer"), (clocks, "a signal of its layers")):
         if taken := {*others} & {*solve.rules}:
             raise ValueError(f"{min(taken)} is a relation and {what} of the task {task}: give one another name")
     pooled = [name for name, rule in solve.rules.items() if isinstance(rule, anywhere)]
-    pooled += [name for name in clocks if not name.startswith((NEW, LAST))]
+    pooled += of_map
     names = [*outputs, *(name for name in (*solve.rules, *clocks) if name not in pooled), *pooled]
     signals: type[IntEnum] = IntEnum("Signal", names, start=0)  # type: ignore[misc]
 
