@@ -274,7 +274,7 @@ class GraphPicture:
     def inside(self, at: str = CENTRE) -> np.ndarray:
         return self._look(self.graph.tiles.ravel(), at, 99) != 99
 
-    def true(self, ghost: str, at: str = CENTRE) -> np.ndarray:
+    def true(self, ghost: str, at: str = CENTRE, when: object = None) -> np.ndarray:
         return self._look(self.ghosts[ghost], at, False)
 
     def number(self, ghost: str, at: str = CENTRE, when: object = None) -> np.ndarray:
