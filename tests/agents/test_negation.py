@@ -16,6 +16,7 @@ from maze_nca_gym.agents import compile_automaton, rollout
 from maze_nca_gym.agents.automata import anywhere, fixpoint, grown, inflationary, prove
 from maze_nca_gym.mazes import Task, Tile, one_hot, parse, register_task
 from maze_nca_gym.mazes.facts import broken_axioms
+from maze_nca_gym.mazes.graphs import Graph
 from maze_nca_gym.mazes.tasks import TASKS
 from maze_nca_gym.mazes.terms import Term
 from tests.agents.adversary import is_correct, mutated
@@ -317,3 +318,9 @@ def test_relations_have_other_names_than_the_signals_of_layers(names, message, f
 @for_each("world", ["unreachable", "stranded"])
 def test_layers_are_correct_on_graphs(world, automaton):
     assert prove(automaton(world), on="graphs").verdict == "correct"
+    tiles, task = parse("S.#..\n###..\n.#T#.\n..#.."), automaton(world).problem
+    torus = Graph.of(tiles, edges="torus")
+    wanted = torus.ask(task).solve(torus.tiles[None])
+    *_, (signals,) = automaton(world).trace(torus.tiles[None], graph=torus)
+    np.testing.assert_array_equal(signals[:1], wanted)
+    assert wanted.any()
