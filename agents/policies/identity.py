@@ -56,10 +56,11 @@ def own_class(kind: type) -> type | None:
 def changes(policy: nn.Module, since: type) -> list[str]:
     """Return the names of the changes to a class since it was defined: methods that derived classes redefine, methods
     that were replaced in a class or in the object, and "hooks"."""
-    kind, own = type(policy), vars(policy)
+    kind: Any = type(policy)
+    own, methods = vars(policy), _methods(kind)
     changed = dict.fromkeys(_of_classes(kind.__mro__, kind.__mro__.index(since)))
-    for name in own.keys() & _methods(kind):
-        if not is_compiled(policy, name, own[name]):
+    for name, value in own.items():
+        if name in methods and not is_compiled(policy, name, value):
             changed[name] = None
     everywhere = vars(torch.nn.modules.module)
     if any(own.get(hooks) or everywhere.get(shared) for hooks, shared in HOOKS.items()):
@@ -83,9 +84,9 @@ def _of_classes(order: tuple[type, ...], place: int) -> Iterator[str]:
         before = AS_DEFINED.get(each)
         if not derived and (before is None or now == _UNCHANGED.get(each)):
             continue
-        names = []
-        for name in {**(before or {}), **now}:
-            replaced = before is not None and now.get(name) is not before.get(name)
+        before, names = before or {}, []
+        for name in {**before, **now}:
+            replaced = now.get(name) is not before.get(name)
             inherited = any(name in vars(base) for base in order[number + 1 :])
             plain = name in HARMLESS or (name[:2] == name[-2:] == "__" and name not in CALLED)
             if not plain and (inherited if derived else replaced and (inherited or name in before)):
