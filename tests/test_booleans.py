@@ -149,7 +149,7 @@ def test_it_evolves_from_answers(tmp_path, capsys):
     [
         ({"state_limit": None}, "its states are cut off at 0 and 1: .* got state_limit None and max_pool False"),
         ({"n_iterations": 9}, "n_iterations=None"),
-        ({"kernel_size": 5}, "each iteration must be one convolution of 3 x 3 taps"),
+        ({"kernel_size": 5}, "each iteration must be a convolution of 3 x 3 taps and a ReLU"),
         ({}, "its weights are whole numbers, .*: 26 of 46 are not whole"),
     ],
 )

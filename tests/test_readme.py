@@ -167,7 +167,7 @@ def test_its_other_figures_are_those_of_the_package():
     opposite = [each for each in effects if each.measure.startswith("test") and each.verdict == "differs"]
     assert (len(small["rows"]), len(opposite)) == (171, 4)
     assert "171 table rows" in section
-    assert "four effects on test scores have the opposite sign" in section
+    assert "four of the paper's effects change sign" in section
 
 
 @for_each("page", make_tables.TABLES)

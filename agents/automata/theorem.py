@@ -14,7 +14,17 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.facts import Answer, Fact, Ghosts, Number, Picture, Place, Truth  # noqa: F401 (of its constructor)
+from maze_nca_gym.mazes.facts import (  # noqa: F401 (some are types of its constructor)
+    Answer,
+    Axioms,
+    Definition,
+    Fact,
+    Ghosts,
+    Number,
+    Picture,
+    Place,
+    Truth,
+)
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.terms import Rule
 

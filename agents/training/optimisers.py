@@ -109,13 +109,12 @@ def _eigenvectors(moments: Tensor) -> Tensor:
     In float32, LAPACK may return NaN for a matrix of rank one, such as the moments of a layer with a single output, or
     raise an error. It does neither in float64.
     """
+    wide = torch.linalg.eigh(moments.double())[1].to(moments.dtype)
     try:
-        found = torch.linalg.eigh(moments)[1]
-    except torch.linalg.LinAlgError:  # type: ignore[attr-defined] # public, and not in its `__all__`
-        found = moments.new_full((), torch.nan)
-    if not found.isfinite().all():
-        found = torch.linalg.eigh(moments.double())[1].to(moments.dtype)
-    return found
+        narrow = torch.linalg.eigh(moments)[1]
+    except torch.linalg.LinAlgError:
+        return wide
+    return torch.where(narrow.isfinite().all(), narrow, wide)  # decided on the device, without a copy to the host
 
 
 def _turned(matrix: Tensor, state: dict[str, Tensor], back: bool = False) -> Tensor:

@@ -520,7 +520,12 @@ class Fixpoint:
         """Return the answers on (N, H, W) mazes, (N, H, W) bool, or with several (N, K, H, W).
 
         On a graph, its `look` says what is near.
+
+        Raises:
+            ValueError: the mazes are not an (N, H, W) array.
         """
+        if look is None and np.ndim(tiles) != 3:
+            raise ValueError(f"mazes are an (N, H, W) array, one is maze[None], got the shape {np.shape(tiles)}")
         found = self.stages(tiles, look)
         drawn = [found[name] for name in self.answers]
         return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=1)

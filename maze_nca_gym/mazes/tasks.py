@@ -183,7 +183,10 @@ class Task:
         if not 0 <= number < len(kinds) or name.lower() not in ("", kinds[number]):
             what = f"{number}, {name.lower()}".rstrip(", ")
             there = ", ".join(f"{i} {kind.name}" for i, kind in enumerate(self.kinds))
-            raise ValueError(f"{who} reads the kind of tile {what}, but the task {self.name} has {there}")
+            raise ValueError(
+                f"{who} reads the kind of tile {what}, but the task {self.name} has {there}; "
+                "more kinds are `Task(kinds=(*KINDS, Kind(name, letter, colour)), ...)`"
+            )
 
     def _is_canonical(self, tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return whether each path is the canonical solution, see `is_optimal`."""

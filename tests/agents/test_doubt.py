@@ -421,6 +421,7 @@ class TestPoliciesOfOnesOwn:
         assert main([*words[1:], "--fps", "1000"]) == 0
         assert capsys.readouterr().out.startswith("level 0: stopped at the limit after 5 steps")
 
+    @pytest.mark.usefixtures("nothing_registered")
     def test_an_agent_of_stable_baselines(self, tmp_path: Path) -> None:
         ppo = pytest.importorskip("stable_baselines3", reason="install the extra `sb3`").PPO
         from maze_nca_gym.agents.reinforcement import NCAActorCriticPolicy, make_path_vec

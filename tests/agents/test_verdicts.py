@@ -372,7 +372,7 @@ def test_a_certificate_asks_what_the_network_runs():
         (remade(model, input_injection=False), "iterations that all read the maze"),
         (remade(model, state_limit=1.0), "no state limit, got 1.0"),
         (remade(pooled, pool_before_activation=True), "pooling after the ReLU"),
-        (remade(model, Louder), "for unchanged networks of this package, and here are other forward"),
+        (remade(model, Louder), "an unchanged network of this package, but this network has other forward"),
         (NCA(2, model.n_channels, n_iterations=None, cut_corners=True, channel_names=model.channel_names), "the kinds"),
     ]:
         refused(message, certify, wrong, automaton=HEALING if wrong.max_pool else SHORTEST_PATH)

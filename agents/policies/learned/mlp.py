@@ -39,7 +39,7 @@ class MLP(LearnedPolicy):
         n_channels: C, hidden channels; the first is the predicted path.
         size: inner size of the mazes, without their border, one number or (rows, cols) as in the environments: 16 gives
             H = W = 18.
-        n_nodes: K, the width of the hidden layer.
+        n_nodes: k, the width of the hidden layer.
         n_iterations: iterations of an episode. None for episodes without a last iteration: each ends with the ReLU.
         last_relu: the last iteration ends with a ReLU too.
         task: name of the task, by default this package's task with T kinds of tile.

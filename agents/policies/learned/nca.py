@@ -50,15 +50,15 @@ class NCA(LearnedPolicy):
         shared_weights: the same weights at every iteration; otherwise each has its own, chosen by `step`.
         n_iterations: iterations of an episode. None, with shared weights only, for episodes without a last iteration:
             each ends with the ReLU.
-        max_pool: after each iteration the last channel but one becomes its own maximum over the map at every tile. The
-            last one becomes the maximum over all channels at its tile.
+        max_pool: after each iteration the last channel but one becomes its maximum over the map at every tile. The last
+            channel becomes the maximum over all channels at its tile.
         input_injection: every iteration reads the maze, not only the first.
         state_limit: the upper bound of a state, above 1/2, which path tiles must exceed; None for no bound.
         last_relu: the last iteration ends with a ReLU too. A path that is zero everywhere then has no gradient.
-        pool_before_activation: with `max_pool`, the maxima are added to the channels before the ReLU, that over the map
-            first, instead of replacing channels after it.
+        pool_before_activation: with `max_pool`, the maxima are added to the channels before the ReLU, first the maximum
+            over the map. Otherwise they replace channels after the ReLU.
         symmetric: the four neighbours of a tile have the same weights; needs cut corners and a kernel of side 3.
-        n_frozen: number of last channels that come from the network in start_from, and stay so: their weights are
+        n_frozen: number of last channels that come from the network in start_from and do not change: their weights are
             not trained, and no other channel feeds into them. Needs shared weights, without max_pool or symmetric.
         n_maxima: number of channels before the last that `max_pool` replaces by their maxima over the map; more than 1
             only after the ReLU.
