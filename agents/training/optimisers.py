@@ -112,7 +112,7 @@ def _eigenvectors(moments: Tensor) -> Tensor:
     wide = torch.linalg.eigh(moments.double())[1].to(moments.dtype)
     try:
         narrow = torch.linalg.eigh(moments)[1]
-    except torch.linalg.LinAlgError:
+    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
         return wide
     return torch.where(narrow.isfinite().all(), narrow, wide)  # decided on the device, without a copy to the host
 
