@@ -33,16 +33,16 @@ _FPS = 10
 
 @dataclass(frozen=True)
 class Failure:
-    """A maze on which a policy fails, shrunk from the first one that was found.
+    """A maze on which a policy fails, shrunk from the first such maze in the search.
 
     Attributes:
         tiles: (H, W) uint8, the shrunk maze.
-        correct: (H, W) or (K, H, W) bool, what the policy should show.
-        shown: bool of that shape, what it shows after the last iteration.
-        iterations: the number of iterations within which it never showed a correct answer.
-        error: the error that the policy raised in place of an answer; empty for a wrong answer.
-        found: (H, W) uint8, the maze from which shrinking began.
-        found_in: the part of the search in which that maze was found, in words.
+        correct: (H, W) or (K, H, W) bool, the correct answer.
+        shown: bool of the same shape, the policy's answer after the last iteration.
+        iterations: the number of iterations, after none of which the policy showed a correct answer.
+        error: the error that the policy raised instead of an answer; empty for a wrong answer.
+        found: (H, W) uint8, the maze before shrinking.
+        found_in: the part of the search that found the maze, in words.
         n_tried: the number of changed mazes that shrinking examined.
         is_minimal: whether the policy is correct as soon as any row, column or wall is removed, or an end moved closer.
     """
@@ -60,7 +60,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Doubt:
-    """The result of a search for the smallest maze on which a policy fails. It is a test, and proves nothing.
+    """The result of a search for the smallest maze on which a policy fails. The search is a test, not a proof.
 
     Attributes:
         policy: the policy's name.
@@ -69,14 +69,16 @@ class Doubt:
         budget: the largest number of seconds of the search, without shrinking.
         seconds: the time that search and shrinking took.
         n_mazes: the number of mazes that were tried, up to the first failure.
-        complete: the number of tiles up to which every solvable maze was tried, and the policy was correct on all.
+        complete: the largest number of tiles such that the search tried all solvable mazes with at most this number of
+            tiles, and the policy was correct on all of them.
         n_complete: the number of these mazes.
         has_border: whether these mazes have a border of walls, which is not counted as tiles.
         place: the last part of the search, in words.
-        skipped: what could not be tried, in words.
+        skipped: the parts of the search that were not possible, in words.
         failure: the smallest maze on which the policy fails; None if there was no failure.
         is_interrupted: whether Ctrl-C ended the search or the shrinking.
-        command: a command that plays the maze, or a comment that says why there is none; empty without a failure.
+        command: a command that plays the maze, or a comment with the reason why there is no command; empty without a
+            failure.
     """
 
     policy: str
@@ -106,7 +108,7 @@ class Doubt:
 
     @property
     def correct_on(self) -> str:
-        """The small mazes on all of which the policy was correct, in words."""
+        """The small mazes of `complete`, in words."""
         if not self.n_complete:
             return "no number of tiles with every maze tried and correct"
         border = ", within a border of walls" if self.has_border else ""
@@ -137,8 +139,8 @@ class Doubt:
         return Table.of_facts(facts)
 
     def drawing(self) -> str:
-        """Return the maze as text with the correct answer (*), and beside it with the policy's; empty without a
-        failure."""
+        """Return two drawings of the maze as text, side by side, with the correct answer (*) and with the policy's
+        answer; empty without a failure."""
         if self.failure is None:
             return ""
         task, sides = self.model.problem, list[list[str]]()
@@ -189,7 +191,7 @@ class Doubt:
         return "\n\n".join(filter(None, parts)) + "\n"
 
     def picture(self) -> Frame:
-        """Return the maze with the correct answer, and beside it with the policy's, (h, w, 3) uint8.
+        """Return two pictures of the maze side by side, with the correct and the policy's answer, (h, w, 3) uint8.
 
         Raises:
             ValueError: there is no failure.
@@ -207,9 +209,10 @@ class Doubt:
         return captioned(contact_sheet(drawn, 2), self.policy, self.verdict, margin=16)
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write `FILES` to a folder, in place of those of an earlier record, and return their paths: the facts as JSON
-        and as text; and if there is a failure, its maze as levels, a picture, and the episode as an animation, unless
-        the policy raises an error.
+        """Write `FILES` to a folder, replace the files of an earlier record, and return the paths.
+
+        The facts are written as JSON and as text. If there is a failure, its maze is written as levels and as a
+        picture, and its episode as an animation unless the policy raised an error.
 
         Raises:
             OSError: a file could not be written.

@@ -27,15 +27,15 @@ DISTURBED = 32
 
 
 class Cell(NamedTuple):
-    """A policy and a set of levels on which it is to be measured.
+    """A policy and a set of levels for one measurement.
 
     Attributes:
         name: the policy's name.
         policy: the policy.
-        levels: the set, whose `config` has its name, family and size.
+        levels: the set; its `config` contains the name, family and size.
         labelled: the same levels with their solutions.
         n_steps: iterations on each level.
-        enough: iterations with which an exact policy finishes on all of them; None if nothing is guaranteed.
+        enough: iterations that are enough for an exact policy on all levels; None for other policies.
     """
 
     name: str
@@ -54,8 +54,8 @@ class Result:
         policy: the policy's label.
         family, size: family and inner size of the levels.
         evaluation: the metrics.
-        stability: None if it was not measured.
-        enough: iterations with which an exact policy finishes on all levels; None if nothing is guaranteed.
+        stability: the stability; None if stability was not measured.
+        enough: iterations that are enough for an exact policy on all levels; None for other policies.
         levels: the description of the set.
     """
 
@@ -81,8 +81,8 @@ class Result:
 
     @property
     def texts(self) -> dict[str, str]:
-        """The policy, the levels, their number, and the number of iterations until no level changed any more, as texts
-        by heading."""
+        """Texts by heading: the policy, the levels, the number of levels, and the number of iterations until no level
+        changed any more."""
         n, used = self.evaluation.n_levels, self.evaluation.curve[-1].step
         named = {"policy": self.policy, "levels": f"{self.family}-{self.size}"}
         return {**named, "n": f"{n:,}", "iterations": f"{used:,}"}
@@ -96,7 +96,7 @@ class Result:
 
     @property
     def details(self) -> dict[str, Any]:
-        """The description of the set, and all further measurements, by name."""
+        """The description of the set and all other measurements, by name."""
         return {
             "set": dict(self.levels),
             "curve": [asdict(point) for point in self.evaluation.curve],
@@ -115,18 +115,18 @@ def prepare(
 ) -> list[Cell]:
     """Return every policy paired with every set, policy by policy, after trying each pair for one iteration.
 
-    So what cannot work fails before anything is measured. Each set is solved once for all policies of one order of
-    directions. If a policy needs a border and the levels of a set have none, a warning says so; it points to the caller
-    of the caller.
+    A pair that cannot run therefore fails before any measurement. Each set is solved once for all policies of one order
+    of directions. A warning, which points to the caller of the caller, names each policy that needs a border and gets a
+    set with levels without a border.
 
     Args:
-        policies: policies of one task, in whatever orders of directions, by name.
-        sets: levels of that task, whose `config` has their name.
+        policies: policies of one task, in any orders of directions, by name.
+        sets: levels of this task, with a name in their `config`.
         steps: iterations on a level, by default the policy's usual number.
-        may_be_empty: names of sets in which a level may have no solution; its target is then empty.
+        may_be_empty: names of sets with levels that may have no solution; the target of such a level is empty.
 
     Raises:
-        ValueError: an unsolvable level of another set, or a policy cannot run on a set, or for that many iterations.
+        ValueError: an unsolvable level in another set, or a policy that cannot run on a set or for so many iterations.
     """
     cells, solved = [], dict[tuple[int, str], NDArray[np.bool_]]()
     for name, policy in policies.items():
@@ -148,7 +148,7 @@ def prepare(
 def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None, metrics: Sequence[str]) -> Result:
     """Measure one policy on one set, with a progress bar; return the result.
 
-    If the policy has no weights for further iterations, stability is not measured, and a warning says so.
+    Stability needs more iterations. If the policy has no weights for them, a warning replaces the measurement.
     """
     shown, config = f"{position} {cell.name}, {cell.levels.config['name']}", cell.levels.config
     with ProgressBar(shown, len(cell.levels) * cell.n_steps) as bar:

@@ -35,8 +35,8 @@ from .rows import RESTARTED, REUSED, SEED, UNSTATED, WHOLE, Measured
 def find_entrants(
     given: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path],
 ) -> tuple[dict[str, Policy | Path], dict[str, tuple[str, str]]]:
-    """Return the policies and files of predictions to measure, by name, and what each has learned from (see
-    `learned_from`).
+    """Return the policies and files of predictions to measure, by name, and the result of `learned_from` for each
+    name.
 
     Raises:
         ValueError: no entrant, an unknown policy, a missing file, or a policy of another task.
@@ -67,9 +67,9 @@ def find_entrants(
 
 
 def learned_from(name: str | None) -> tuple[str, str]:
-    """Return the supervision by which a policy learned, one of `SUPERVISIONS`, and the mazes on which it did, in words.
+    """Return the supervision of a policy's training, one of `SUPERVISIONS`, and its training mazes, in words.
 
-    Its card says so or, for a model file, the description of its run.
+    They come from the policy's card or, for a model file, from the description of the training run.
     """
     name = split_prefix(name or "")[1]
     try:
@@ -104,9 +104,9 @@ def measure_scores(
         benchmark: the set.
         cell: the policy with levels of the set.
         labels: (N, H, W) bool, the set's labels of these levels.
-        lesson: what the policy learned from, as `learned_from` returns it.
-        batch: levels that run at once, by default as many as keep the state small.
-        metrics: names of further metrics, of answers from a fresh state.
+        lesson: the supervision and the training mazes, from `learned_from`.
+        batch: the number of levels that run at once; None for a number that keeps the state small.
+        metrics: names of other metrics, for the answers from a fresh state.
     """
     policy, n_steps, tiles, canonical = cell.policy, cell.n_steps, cell.labelled.tiles, cell.labelled.target
     begin = time.perf_counter()
@@ -133,17 +133,21 @@ def measure_scores(
 
 
 def mazes_alike(benchmark: BenchmarkSet, tiles: Tiles) -> NDArray[np.int64]:
-    """Return how many of (N, H, W) levels each instance of a set has: mazes of its stream, or sources of its maze."""
+    """Return the sizes of the groups of similar levels among (N, H, W) levels, (G,) int64.
+
+    A group consists of the mazes of one stream or, if a set has every tile as source, of the levels of one maze.
+    """
     if benchmark.every_tile:
         return np.unique(np.where(tiles == Tile.SOURCE, Tile.EMPTY, tiles), axis=0, return_counts=True)[1]
     return np.full(len(tiles) // benchmark.stream, benchmark.stream)
 
 
 def reused_paths(policy: Policy, streams: Tiles, n_steps: int) -> NDArray[np.bool_]:
-    """Return the paths of a policy that starts each maze from its last state on the previous one, (S, L, H, W) bool.
+    """Return the paths of a policy that starts each maze from the final state on the previous maze, (S, L, H, W)
+    bool.
 
     Args:
-        policy: a policy that has weights for any number of iterations.
+        policy: a policy with weights for any number of iterations.
         streams: (S, L, H, W) uint8, L mazes in a row.
         n_steps: iterations on each maze.
     """
@@ -169,8 +173,11 @@ def row_of(
     n_steps: int | None = None,
     seconds: float | None = None,
 ) -> Measured:
-    """Return the row of a policy or file; `correct` says for each score which levels or streams are correct,
-    `named` has the values of further metrics, and `alike` how many levels each instance has."""
+    """Return the row of a policy or file of predictions.
+
+    The values in `correct` are (N,) bool for N levels or streams, and the values in `named` are other metrics of them.
+    `lesson` is a result of `learned_from`, `alike` of `mazes_alike`.
+    """
     n_independent = alike.sum() ** 2 / (alike**2).sum()
     return Measured(
         set=benchmark.name,

@@ -1,4 +1,4 @@
-"""The rows of the leaderboard, measured and published, and the lines by which pages and pictures show them."""
+"""The rows of the leaderboard, measured and published, and their form on pages and in pictures."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ..statistics import Estimate, deviation
 from .answers import EXACT, FIRST_MOVE, FOLLOWED, OPTIMAL, SCORES
 
 RESTARTED, REUSED = "restarted", "reused"
-"""Scores of the mazes of edit streams, where a policy starts from a fresh state, or from its last one."""
+"""Scores of the mazes of edit streams: the policy starts each maze from a fresh state, or from its latest state."""
 WHOLE = {way: f"{way} whole" for way in (RESTARTED, REUSED)}
-"""Score of mazes -> score of whole streams, of which all mazes must be right."""
+"""Score of mazes -> score of whole streams; a stream counts if all its mazes are solved."""
 
 MAIN = (EXACT, FIRST_MOVE, FOLLOWED, OPTIMAL, *WHOLE, *WHOLE.values())
 """The scores that are compared."""
@@ -33,7 +33,7 @@ SUPERVISIONS = {
     "by hand": "no training: the weights are written by hand",
     UNSTATED: "unknown here",
 }
-"""Supervision, which says how weights were made -> its explanation."""
+"""Supervision, the source of a policy's weights -> its explanation."""
 SEED = " #"
 """Text in a row's name between the name of a training and the number of its seed."""
 
@@ -44,7 +44,7 @@ class Printable:
     names: Collection[str] = ()
 
     def broken_by(self, option: Option, value: Any) -> str | None:
-        """Return the error message for a value that violates the condition; None if the value is valid."""
+        """Check a value; return an error message if the value is not allowed, otherwise None."""
         texts = value if isinstance(value, Mapping) else [value]
         return None if all(text.isprintable() for text in texts) else f"{option.name} must be printable, got {value!r}"
 
@@ -57,10 +57,9 @@ class Entry:
         set: name of the benchmark set.
         name: name of the policy, the file or the model.
         weights: number of weights; None if unknown.
-        supervision: how its weights were made, one of `SUPERVISIONS`.
-        trained_on: the number of training mazes, and where they come from.
-        search: the search at inference, in words; empty if an answer is a single run, "not stated" if the publication
-            does not say.
+        supervision: the source of the weights, one of `SUPERVISIONS`.
+        trained_on: the number of training mazes, and their source.
+        search: the search at inference, in words; empty if an answer is a single run, "not stated" if unknown.
     """
 
     set: Annotated[str, Printable()]
@@ -88,8 +87,8 @@ class Measured(Entry):
     Rows whose names are NAME #0, NAME #1 … are seeds of one training; pages and pictures show their mean.
 
     Attributes:
-        n: number of mazes, or streams, on which it was measured.
-        scores: score -> fraction of these that are correct, with its 95 % interval.
+        n: number of mazes, or of streams.
+        scores: score -> fraction of correct mazes or streams, with its 95 % interval.
         n_steps: iterations on each maze; None for predictions.
         seconds: time that the policy took; None for predictions.
     """
@@ -130,7 +129,7 @@ class Measured(Entry):
         """Return a row of `leaderboard.json`.
 
         Raises:
-            ValueError: it is no row; the message says where.
+            ValueError: the content is not a row; the message names the place.
             KeyError: a value is missing.
         """
         check(isinstance(content, Mapping), f"a row must have names and values, got {content!r:.60}")
@@ -155,13 +154,13 @@ class Published(Entry):
     Attributes:
         score: name of the score.
         value: percentage.
-        deviation: its standard deviation over seeds, in points; None if not stated.
-        seeds: number of trainings that `value` is the mean of; None if not stated.
-        reported: the "last" moment of training; one "validated" on mazes that are not for tests; the "peak" of the
-            test curve; or "not stated".
-        mazes: "same" if they measured on the mazes of the set, "own" if on others of its kind.
+        deviation: standard deviation of the percentage over seeds, in points; None if not stated.
+        seeds: number of trainings with `value` as their mean; None if not stated.
+        reported: the moment of training: "last", "validated" for the best moment on mazes that are not for tests,
+            "peak" for the best moment on the test mazes, or "not stated".
+        mazes: "same" for the mazes of the set, "own" for other mazes of the same kind.
         source: the publication.
-        read: the part of the source from which the result was taken, or the text that was read in its place.
+        read: the part of the source with the result, or the text that was read instead of the source.
     """
 
     score: Annotated[str, Printable()]
@@ -190,21 +189,22 @@ def published() -> tuple[Published, ...]:
 
 
 def published_beside(name: str) -> list[Published]:
-    """Return the published results to compare with on a set: its own, or results on the set that it redraws."""
+    """Return the published results for the table of a set: results on the set or, for a redrawn set, on the original
+    set."""
     theirs = BENCHMARK_SETS[name].redraws or name
     return [each for each in published() if each.set == theirs]
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A row as pages and pictures show it: one policy, all seeds of a training, or one published result.
+    """A line of pages and pictures: one policy, the mean of all seeds of a training, or one published solver.
 
     Attributes:
-        entry: the row, or the first of them.
-        name: its name, without a seed's number.
+        entry: the row of the line, or the first of its rows.
+        name: the solver's name, without the number of a seed.
         values: score -> percentage.
-        spreads: score -> interval, or deviation, as a text; possibly empty.
-        details: how it was trained and measured.
+        spreads: score -> interval or deviation as a text, which may be empty.
+        details: the training and the measurement, in words.
     """
 
     entry: Entry
@@ -219,14 +219,14 @@ class Standing:
         return isinstance(self.entry, Measured)
 
     def text(self, score: str) -> tuple[str, str]:
-        """Return the percentage of a score and its spread, as texts; both are empty where the row has no such score."""
+        """Return the percentage and the spread of a score, as texts; both are empty if the line lacks the score."""
         digits = ".1f" if self.is_ours else "g"
         return (f"{self.values[score]:{digits}}", self.spreads[score]) if score in self.values else ("", "")
 
 
 def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Standing]:
-    """Return a line for each policy, training and published solver of one set, sorted by the set's main score, best
-    first; lines without it come last."""
+    """Return a line for each policy, training and published solver of one set, sorted by the set's main score with the
+    best first. Lines without this score come last."""
 
     def training(entry: Entry) -> str:
         search = f"search: {entry.search}" if entry.search else "no search"
@@ -271,7 +271,11 @@ def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Stan
 
 
 def scores_on(benchmark: BenchmarkSet, endless: bool) -> tuple[str, ...]:
-    """Return the scores of a policy on a set; `endless` says whether it has weights for any number of iterations."""
+    """Return the names of a policy's scores on a set.
+
+    A policy is `endless` if it has weights for any number of iterations. Only such a policy can reuse its state on the
+    mazes of a stream.
+    """
     if benchmark.stream > 1:
         ways = (RESTARTED, REUSED)[: 1 + endless]
         return (*ways, *(WHOLE[way] for way in ways))
@@ -279,21 +283,23 @@ def scores_on(benchmark: BenchmarkSet, endless: bool) -> tuple[str, ...]:
 
 
 def scores_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[str]:
-    """Return the names of the further metrics and main scores that at least one row has."""
+    """Return the names of the other metrics and of the main scores that occur in at least one row."""
     known = {score for row in rows for score in row.scores} | {each.score for each in others}
     return sorted(known - {*MAIN, *SCORES}) + [score for score in MAIN if score in known]
 
 
 def main_score(rows: Sequence[Measured], others: Sequence[Published]) -> str:
-    """Return the score by which a set's table is sorted: the one that all published rows report, or else the last
-    column."""
+    """Return the score that sorts a set's table: the single score of all published rows, or else the last column."""
     stated = {each.score for each in others}
     return stated.pop() if len(stated) == 1 else scores_of(rows, others)[-1]
 
 
 def notes_of(rows: Sequence[Measured], others: Sequence[Published]) -> str:
-    """Return the note below a set's table: its order, the number of instances if rows differ in it and, where some
-    mazes have no route, the best score of a solver that always draws something."""
+    """Return the note below a set's table.
+
+    The note states the order of the rows, the numbers of instances if they differ between rows and, for sets with mazes
+    without a route, the best possible score of a solver that always draws something.
+    """
     benchmark, ns = BENCHMARK_SETS[rows[0].set], sorted({row.n for row in rows})
     found = f"Rows are in order of *{main_score(rows, others)}*. Solvers without this score come last."
     if len(ns) > 1:
@@ -303,6 +309,6 @@ def notes_of(rows: Sequence[Measured], others: Sequence[Published]) -> str:
         mazes, streams = (f"{100 * of.mean():.1f} %" for of in (routes, routes.all(axis=1)))
         found += (
             f" In the first {ns[-1]:,} streams, {mazes} of the mazes have a route, and {streams} of the streams have "
+            "a route throughout. A solver that always draws something cannot score more."
         )
-        found += "a route throughout. A solver that always draws something cannot score more."
     return found
