@@ -91,7 +91,7 @@ class Condition(Protocol):
     """A condition on the value of an option, or on each of several values; None is never checked."""
 
     def broken_by(self, option: Option, value: Any) -> str | None:
-        """Return the error message for a value that violates the condition; None if the value is valid."""
+        """Check a value; return an error message if the value is not allowed, otherwise None."""
 
     @property
     def names(self) -> Collection[str]:
@@ -107,7 +107,7 @@ class Between:
     names: Collection[str] = ()
 
     def broken_by(self, option: Option, value: Any) -> str | None:
-        """Return the error message for a value that violates the condition; None if the value is valid."""
+        """Check a value; return an error message if the value is not allowed, otherwise None."""
         if isinstance(value, str) or self.least <= value <= min(self.most, sys.float_info.max):
             return None  # a name in place of a number, which the option's type must allow
         end = f"at least {self.least:,}" if self.most == math.inf else f"from {self.least:,} to {self.most:,}"
@@ -122,7 +122,7 @@ class Above:
     names: Collection[str] = ()
 
     def broken_by(self, option: Option, value: Any) -> str | None:
-        """Return the error message for a value that violates the condition; None if the value is valid."""
+        """Check a value; return an error message if the value is not allowed, otherwise None."""
         if self.bound < value <= sys.float_info.max:
             return None
         return f"{option.name} must be a finite number above {self.bound:,}, got {value:,}"
@@ -142,7 +142,7 @@ class OneOf:
     kind: str | None = None
 
     def broken_by(self, option: Option, value: Any) -> str | None:
-        """Return the error message for a value that violates the condition; None if the value is valid."""
+        """Check a value; return an error message if the value is not allowed, otherwise None."""
         if not isinstance(value, str):
             return None  # an object instead of its name, which the option's type must allow
         known = self.table() if callable(self.table) else self.table
