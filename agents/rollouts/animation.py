@@ -21,7 +21,7 @@ from .solved import animation_frames
 
 @dataclass(frozen=True)
 class Animation:
-    """An episode as a GIF, which a notebook plays if it is the value of a cell.
+    """An episode as a GIF. A notebook plays the GIF if the animation is the value of a cell.
 
     Attributes:
         gif: the content of a GIF file.
@@ -39,7 +39,7 @@ class Animation:
         return path
 
     def _repr_html_(self) -> str:
-        """Return the animation for notebooks."""
+        """Return the GIF as an HTML image, which a notebook shows as the value of a cell."""
         return notebooks.image(self.gif, "gif", self.title)
 
 

@@ -309,8 +309,8 @@ def options_of_run(given: Mapping[str, Any]) -> dict[str, Option]:
 def changed(start: str | TrainingConfig, /, **changes: Any) -> TrainingConfig:
     """Return a configuration with other values; a new model keeps only the options that it has.
 
-    Options that `pool_size=0` or `evolve=False` makes meaningless get their defaults, unless they are given too. So
-    does an `n_iterations` of None, which needs a pool.
+    Options that `pool_size=0` or `evolve=False` makes meaningless get their defaults, unless they are given too.
+    Without a pool, an `n_iterations` of None gets its default too.
 
     Args:
         start: a configuration, or the name of a preset.

@@ -37,7 +37,7 @@ offspring so far and `evolution_seconds`, their part of `seconds`.
 
 @dataclass(frozen=True)
 class Intervals:
-    """How often a run logs, validates and saves.
+    """The intervals at which a training run logs metrics, validates the model and saves a checkpoint.
 
     Attributes:
         log: updates between two lines of metrics.

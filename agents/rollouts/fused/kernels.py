@@ -119,7 +119,8 @@ def bound(share, least, most, out):
 
 
 def step_back(x, gradient, weights, form, most, out, low):
-    """Write a state's gradient from the next one's; 0 unless the state is strictly between 0 and `most`."""
+    """Write the gradient of a state from the gradient of the next state; 0 unless the state is strictly between 0 and
+    `most`."""
     places, taps, channels = form[0], form[1], form[4]
     # The transposed convolution: `form` has the taps negated, `weights` has inputs and outputs exchanged.
     for first in range(0, channels, 2 * LANES):
@@ -148,7 +149,7 @@ def norm(gradient):
 
 
 def shrink(gradient, longest):
-    """Scale a map down to the norm `longest` if its norm is larger; return the norm that it then has."""
+    """Scale a map down to the norm `longest` if its norm is larger; return the new norm."""
     length = norm(gradient)
     # Not `length <= longest`: a NaN must leave the map as it is, so that the run fails visibly.
     if not length > longest:
@@ -334,8 +335,8 @@ def forward(
 
     Args:
         first: the first maze's index in the batch.
-        last: the index after that of the last maze.
-        shared: whether all mazes have the first place in the history; otherwise each has that of its own index.
+        last: the last maze's index plus 1.
+        shared: whether all mazes use the first slot of the history; otherwise each maze uses the slot of its index.
         history: (n, n_steps + 1 or 2, map), zero around the mazes; receives the states, all of them or the last two.
         unpooled: (n, n_steps + 1 or 2, n_tiles, 2), receives the last two pooled channels as they were before `pool`.
         mazes: (B, n_tiles, T).
@@ -396,25 +397,26 @@ def backward(
     maze, slot, history, unpooled, gradients, mazes, has_state, weights, rows_of_weights, most_active, low, form,
     n_seen, unbounded, kept, n_pooled, most, growth, input_sums, sums
 ):  # fmt: skip
-    """Add the gradients of one rollout to sums over rollouts.
+    """Compute the gradients of the weights in the rollout of one maze, from its last step to its first, and add them to
+    `sums` and `input_sums`.
 
     Args:
         maze: the maze's index in the batch.
-        slot: its index in the history.
+        slot: the maze's index in the history.
         history: (n, n_steps + 1, map), as `forward` left it.
         unpooled: (n, n_steps + 1, n_tiles, 2), as `forward` left it.
         gradients: (k, B, n_tiles, c), the gradients of `outs`.
         mazes: the same as in `forward`.
-        has_state: whether the first state was given; otherwise it was zero.
+        has_state: whether the caller of `forward` gave a first state; otherwise the first state was zero.
         weights: the weights of the state from `MemoryLayout.pack`, with inputs and outputs exchanged.
-        rows_of_weights: the same from `MemoryLayout.pack_rows`.
+        rows_of_weights: the same weights from `MemoryLayout.pack_rows`.
         most_active, low: the same as in `forward`, for states and for gradients.
         form: the form of the maps with its taps negated, `MemoryLayout.mirrored`.
         n_seen, unbounded, kept, n_pooled, most: the same as in `forward`.
         growth: the largest growth of a state's gradient per step back, as a factor; infinity means no limit. The
             gradient of a loss on the state itself is added afterwards and does not count.
-        input_sums: (input_rows, channels); the gradient of the weights of the inputs is added to it.
-        sums: (rows, channels); the gradient of the weights of the state is added to it.
+        input_sums: (input_rows, channels), the sums for the weights of the inputs.
+        sums: (rows, channels), the sums for the weights of the state.
     """
     places, rows, input_rows, channels = form[0], form[2], form[3], form[4]
     n_tiles, maps = mazes.shape[1], history[slot]
