@@ -52,7 +52,7 @@ def policies() -> str:
 
 
 def untrained(card: Mapping[str, Any]) -> Policy:
-    """Return the policy of a card as it was before its training."""
+    """Return a policy with the architecture and the guarantees of a card, and with random initial weights."""
     policy = TrainingConfig.from_json(card["configuration"]).make_model()
     policy.guarantees = Guarantees.from_json(card["guarantees"])
     return policy
@@ -80,7 +80,8 @@ def _border(policy: Policy) -> str:
 
 
 def _always(policy: Policy) -> tuple[str, ...]:
-    """Return the figures of a hand-coded policy, correct on every maze; what is no path has no other measure."""
+    """Return the figures of a hand-coded policy, which is correct on every maze. The paper's accuracy is empty if the
+    output is not one path."""
     return ("every level", "100", "100", "100", "" if policy.output in DRAWINGS else "100")
 
 
@@ -111,7 +112,7 @@ def _difference(effect: Effect) -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {"policy-figures.md": policies, "tables.md": effects}
-"""Page in `docs` -> what makes its table."""
+"""Page in `docs` -> the function that returns its table."""
 
 
 def written(page: str, text: str) -> str:

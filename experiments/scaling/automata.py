@@ -1,4 +1,4 @@
-"""The automata by name, and what each guarantees about one level: when it finishes, in how many steps, with what."""
+"""The automata by name, and the guarantees of each on one level: its number of steps and its result."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from maze_nca_gym.mazes import Tile, Tiles, clear_endpoints, one_hot, solvers
 
 
 class Guarantee(Protocol):
-    """One automaton on one level.
+    """The guarantees of one automaton on one level.
 
     Attributes:
         maze: (1, T, H, W), the automaton's input.
-        expected_steps: about how many steps it takes, for planning; not a guarantee.
-        most_steps: how many it takes at the most.
-        eccentricities_known: the step with which all eccentricities are known; 0 where none are computed.
+        expected_steps: an estimate of the number of steps, for planning; not a guarantee.
+        most_steps: the guaranteed largest number of steps.
+        eccentricities_known: the step after which all eccentricities are known; 0 if none are computed.
     """
 
     maze: Tensor
@@ -32,10 +32,11 @@ class Guarantee(Protocol):
     eccentricities_known: int
 
     def steps_taken(self, step: int, before: Tensor, state: Tensor) -> int | None:
-        """After so many steps, how many it has taken to finish; None if it has not finished."""
+        """Return the number of steps that the automaton took to finish; None if it has not finished after `step`
+        steps."""
 
     def violations(self, steps: int, state: Tensor) -> Iterator[str]:
-        """Where the number of steps or the last state is not as guaranteed."""
+        """Yield the broken guarantees about the number of steps and the last state, in words."""
 
 
 def _encode(tiles: Tiles, n_tiles: int) -> Tensor:
@@ -69,7 +70,7 @@ class ShortestPathGuarantee:
             yield "finished() says no"
 
     def _solution(self) -> NDArray[np.bool_]:
-        """(H, W): the canonical path, or the tiles of all shortest paths."""
+        """Return the canonical path, or the tiles of all shortest paths, (H, W) bool."""
         if self.policy.form in FORMS["canonical"].values():
             return solvers.shortest_path(self.tiles)
         through = self._distances + solvers.distances(self.tiles, self._ends[1])
@@ -87,7 +88,7 @@ class DepthFirstGuarantee:
         self.expected_steps = self.most_steps = 2 * int(self._reached.sum())
 
     def steps_taken(self, step: int, before: Tensor, state: Tensor) -> int | None:
-        """The last step that has changed anything."""
+        """Return the number of the last step that changed the state; None if the latest step did."""
         return step - 1 if torch.equal(before, state) else None
 
     def violations(self, steps: int, state: Tensor) -> Iterator[str]:  # noqa: D102
@@ -108,7 +109,7 @@ class DiameterGuarantee:
         self.eccentricities_known = 0
 
     def steps_taken(self, step: int, before: Tensor, state: Tensor) -> int | None:
-        """Once the path has come to its last tile."""
+        """Return `step` once the path has reached its last tile; None before."""
         if not self.eccentricities_known and state[:, diameter.DiameterChannel.END].any():
             self.eccentricities_known = step
             self._eccentricities = state[0, diameter.DiameterChannel.ECCENTRICITY].numpy()
@@ -140,8 +141,8 @@ AUTOMATA: dict[str, Callable[[Any, Tiles], Guarantee]] = {
     "depth-first": DepthFirstGuarantee,
     "diameter": DiameterGuarantee,
 }
-"""Name of a policy -> what it guarantees about (H, W) tiles with source and target. After a colon follows the form,
-where it is not the default."""
+"""Name of a policy -> its guarantees on (H, W) tiles with source and target. A form other than the default follows
+after a colon."""
 
 
 def automaton(name: str) -> Policy:

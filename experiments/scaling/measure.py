@@ -1,4 +1,4 @@
-"""Measuring: facts about the levels of a family and size, and one automaton on them."""
+"""The measurements: facts about the levels of a family and size, and runs of one automaton on them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from maze_nca_gym.agents import Policy
 from maze_nca_gym.mazes import Tile, Tiles, clear_endpoints, solvers
 
 PLAN_AFTER = 10
-"""Steps after which it is known how long a level will take."""
+"""Number of steps after which the time of a level is estimated."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to do for one family and size.
+    """The effort for one family and size.
 
     Attributes:
-        n_levels: to draw.
+        n_levels: the number of levels to draw.
         budget: seconds of one core, for each automaton and for the diameters.
-        seed: of the levels.
+        seed: the seed of the levels.
     """
 
     n_levels: int
@@ -34,16 +34,16 @@ class Effort:
 
 @dataclass(frozen=True)
 class Mazes:
-    """The levels of a family and size, a number each; distances in edges.
+    """Facts about the levels of a family and size: lists with a number for each level; distances are in edges.
 
     Attributes:
-        family, size: what was drawn.
-        free: free tiles.
-        reached: free tiles that are connected with the source.
+        family, size: the family and the size.
+        free: numbers of free tiles.
+        reached: numbers of free tiles that are connected with the source.
         lengths: distances from source to target.
-        diameters: of as many levels as the budget allowed, at least one.
-        one_by_one: of those, the steps that one search after the other would take: the sum over all free tiles
-            of their eccentricity + 2.
+        diameters: diameters of the first levels, as far as the budget allowed, but of at least one level.
+        one_by_one: for the same levels, the steps that a search from each free tile, one after the other, would take:
+            the sum of eccentricity + 2 over all free tiles.
     """
 
     family: str
@@ -57,15 +57,16 @@ class Mazes:
 
 @dataclass(frozen=True)
 class Cell:
-    """One automaton on the levels of a family and size, a number for each level that the budget allowed.
+    """The runs of one automaton on the levels of a family and size: lists with a number for each level within the
+    budget.
 
     Attributes:
-        automaton, family, size: what was run.
-        steps: iterations until it had finished.
+        automaton, family, size: the automaton, the family and the size.
+        steps: iterations until the automaton had finished.
         known: for "diameter", iterations until all eccentricities were known; else empty.
-        seconds: time of one core for an iteration.
-        left_out: about how many seconds the first level takes for which there was no time; 0 if all were run.
-        violations: of what the automaton guarantees.
+        seconds: seconds of one core for an iteration.
+        left_out: estimated seconds of the first level that exceeded the budget; 0 if all levels were run.
+        violations: the broken guarantees of the automaton, in words.
     """
 
     automaton: str
@@ -80,7 +81,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Run:
-    """How one level went; without `steps`, `seconds` are those that it would take."""
+    """The run on one level. If `steps` is 0, the level was left out, and `seconds` is an estimate."""
 
     seconds: float
     steps: int = 0
@@ -89,7 +90,7 @@ class Run:
 
 
 def describe(family: str, size: int, effort: Effort) -> Mazes:
-    """Draw the levels and solve them exactly."""
+    """Draw the levels, solve them exactly, and return the facts about them."""
     levels = draw(family, size, effort.n_levels, effort.seed)
     distances = solvers.distances(levels)
     diameters, one_by_one = _diameters(levels, effort.budget)
@@ -105,7 +106,8 @@ def describe(family: str, size: int, effort: Effort) -> Mazes:
 
 
 def _diameters(levels: Tiles, budget: float) -> tuple[list[int], list[int]]:
-    """Diameters, and sums of eccentricities + 2 over the free tiles, until the next level would be too much."""
+    """Return the diameters, and the sums of eccentricity + 2 over the free tiles, of the first levels within the
+    budget."""
     diameters: list[int] = []
     sums: list[int] = []
     begin = process_time()
@@ -119,7 +121,7 @@ def _diameters(levels: Tiles, budget: float) -> tuple[list[int], list[int]]:
 
 
 def measure(name: str, family: str, size: int, effort: Effort) -> Cell:
-    """Run an automaton on level after level, until the next one would be too much."""
+    """Run an automaton on one level after the other, until the next level would exceed the budget."""
     policy, left, left_out = automaton(name), effort.budget, 0.0
     runs: list[Run] = []
     for tiles in draw(family, size, effort.n_levels, effort.seed):
@@ -143,7 +145,11 @@ def measure(name: str, family: str, size: int, effort: Effort) -> Cell:
 
 @torch.no_grad()
 def run_level(policy: Policy, guaranteed: Guarantee, seconds_left: float) -> Run:
-    """Run an automaton until it has finished, unless a few steps show that this would take too long."""
+    """Run an automaton on one level until it has finished, and check its guarantees.
+
+    If the time of the first `PLAN_AFTER` steps predicts more than `seconds_left`, the run ends there, and the result
+    has only the predicted seconds.
+    """
     state = torch.zeros(1, policy.n_channels, *guaranteed.maze.shape[2:])
     policy(guaranteed.maze, state)  # loads machine code, which no step should pay for
     seconds = 0.0
@@ -170,22 +176,22 @@ class Results:
 
     @property
     def n_violations(self) -> int:
-        """Broken guarantees."""
+        """The number of broken guarantees."""
         return sum(len(cell.violations) for cell in self.cells)
 
     @property
     def automata(self) -> list[str]:
-        """Those that were run, in the order of `AUTOMATA`."""
+        """The automata that were run, in the order of `AUTOMATA`."""
         return [name for name in AUTOMATA if self.of(name)]
 
     @property
     def families(self) -> list[str]:
-        """Without repetition."""
+        """The families, without repetition."""
         return list(dict.fromkeys(mazes.family for mazes in self.mazes))
 
     @property
     def sizes(self) -> list[int]:
-        """Without repetition."""
+        """The sizes, without repetition."""
         return list(dict.fromkeys(mazes.size for mazes in self.mazes))
 
     def maze(self, family: str, size: int) -> Mazes:
