@@ -83,10 +83,10 @@ class TrainingConfig(
 
     def __post_init__(self) -> None:
         check_options(self)
-        self.check_model_options()
-        self.check_levels()
-        self.check_loss()
-        self.check_pool()
+        self._check_model_options()
+        self._check_levels()
+        self._check_loss()
+        self._check_pool()
         # one place has the order from here on: all that solves a task takes its name
         task = find_task(self.task, self.order)
         object.__setattr__(self, "task", task.name)
@@ -156,8 +156,7 @@ class TrainingConfig(
         if self.start_from is not None:
             begin_with(shapes, self.start_from)  # raises ValueError where the network does not fit
         else:
-            is_frozen = bool(self.model_options.get("n_frozen"))
-            check(not is_frozen, "n_frozen channels are those of a network: set start_from")
+            check(not self.model_options.get("n_frozen"), "n_frozen channels are those of a network: set start_from")
         one_size = f"a model of class {model} is built for one size, got sizes {sizes}"
         check(shapes.size is None or len(sizes) == 1, one_size)
         if self.pool_size:

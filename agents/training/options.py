@@ -127,7 +127,7 @@ class ModelOptions:
     model_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Further keyword arguments of the model's constructor by name; an argument that is not here has its default."""
 
-    def check_model_options(self) -> None:
+    def _check_model_options(self) -> None:
         """Check the further arguments of the model's constructor, and store them in their plain form.
 
         Raises:
@@ -186,7 +186,7 @@ class LevelsOptions:
     """Levels to validate on: the name or file of a level set of a size in --sizes, of which the first 1,024 are used.
     None means levels of the paper's kind, of the first size."""
 
-    def check_levels(self) -> None:
+    def _check_levels(self) -> None:
         """Raise ValueError where options of the levels contradict each other."""
         check(bool(self.families), f"families must name at least one of {', '.join(FAMILIES)}")
         check(bool(self.sizes), "sizes must hold at least one number")
@@ -223,7 +223,7 @@ class LossOptions:
     channels predict the ways to the centre and into the deepest branch; they help on perfect mazes, and harm where
     there are loops."""
 
-    def check_loss(self) -> None:
+    def _check_loss(self) -> None:
         """Raise ValueError unless the moments of the loss ascend to the end of a rollout."""
         at = self.loss_steps
         check(
@@ -282,7 +282,7 @@ class PoolOptions:
     state_noise: Annotated[float, Between(0, 10)] = 0.0
     """Standard deviation of the noise added to the states of a pool before a rollout."""
 
-    def check_pool(self) -> None:
+    def _check_pool(self) -> None:
         """Raise ValueError where options of the pool contradict each other, or have no effect without a pool."""
         is_idle = self.pool_edits != "few" and not self.pool_edited
         check(not is_idle, "pool_edits needs levels that are edited: set pool_edited")
