@@ -26,7 +26,6 @@ from maze_nca_gym.agents.policies.weights import load_model, save_model
 from maze_nca_gym.agents.rollouts import run_until_solved
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, changed
-from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.processes import Workers
 from maze_nca_gym.agents.training.updates import update
 from maze_nca_gym.mazes import solvers
@@ -196,9 +195,9 @@ class TestATaskOfOnesOwn:
             n_updates=30,
             learning_rate=0.01,
         )
-        state, stream = TrainingState.start(config, torch.device("cpu")), LevelStream(config)
+        state = TrainingState.start(config, torch.device("cpu"))
         workers = Workers(torch.device("cpu"))
-        losses = [update(state, stream.batch(i), workers) for i in range(config.n_updates)]
+        losses = [update(state, state.stream.batch(i), workers) for i in range(config.n_updates)]
         assert np.mean(losses[-5:]) < 0.8 * losses[0]
         model = load_model(save_model(state.model.eval(), tmp_path / "model"))
         assert model.task == "dead-ends"

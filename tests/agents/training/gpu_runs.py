@@ -10,7 +10,6 @@ from training_runs import ACCEL, POOL, opened
 
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed
 from maze_nca_gym.agents.training.config import preset
-from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.updates import read_losses, update
 
 SMALL = {"n_channels": 8, "batch_size": 12, "n_updates": 6}
@@ -42,9 +41,9 @@ def small(name: str) -> TrainingConfig:
 
 def run(config: TrainingConfig, device: torch.device, n: int | None = None) -> TrainingState:
     """The state after some updates."""
-    state, stream = TrainingState.start(config, device), LevelStream(config)
+    state = TrainingState.start(config, device)
     for _ in range(config.n_updates if n is None else n):
-        update(state, stream.batch(state.update), Workers(device))
+        update(state, state.stream.batch(state.update), Workers(device))
     return state
 
 
@@ -74,9 +73,8 @@ def trained(config: TrainingConfig, folder: Path, device: torch.device, n: int) 
     run = opened(folder, config)
     state = TrainingState.start(config, device)
     state.restore(run, device)
-    stream = LevelStream(config)
     for _ in range(n):
-        update(state, stream.batch(state.update), Workers(device))
+        update(state, state.stream.batch(state.update), Workers(device))
     read_losses(state)
     state.save(run)
     return state

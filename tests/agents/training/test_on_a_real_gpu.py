@@ -18,7 +18,6 @@ from training_runs import CPU, content, loaded
 
 from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.agents.training import TrainingState, Workers, changed
-from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.updates import read_losses, update
 
 pytestmark = pytest.mark.gpu
@@ -42,10 +41,10 @@ def no_waiting() -> Iterator[None]:
 @pytest.mark.parametrize("name", PRESETS)
 def test_updates_wait_for_nothing(name: str) -> None:
     state = run(small(name), GPU, 3)
-    stream, workers = LevelStream(state.config), Workers(GPU)
+    workers = Workers(GPU)
     with no_waiting():
         for _ in range(2):
-            update(state, stream.batch(state.update), workers)
+            update(state, state.stream.batch(state.update), workers)
     read_losses(state)
     assert len(state.losses) == 5
 
@@ -69,9 +68,8 @@ def test_updates_launched_as_cuda_graphs_are_those_of_others(name: str, precisio
     plain, graphs = (TrainingState.start(config, GPU) for _ in range(2))
     graphs.compile("graphs")
     for state in (plain, graphs):
-        stream = LevelStream(config)
         for _ in range(config.n_updates):
-            update(state, stream.batch(state.update), Workers(GPU))
+            update(state, state.stream.batch(state.update), Workers(GPU))
     assert_alike(plain, graphs, 0.05 if precision == "bfloat16" else 0.01)
 
 

@@ -116,9 +116,8 @@ def test_updates_are_those_of_plain_pytorch(normalised, decay):
     plain = copy.deepcopy(state.model)
     groups = [{"params": [p], "weight_decay": decay if p.ndim > 1 else 0.0} for p in plain.parameters()]
     optimiser = torch.optim.AdamW(groups, lr=0.01)
-    stream = LevelStream(state.config)
     for number in range(4):
-        batch = stream.batch(number)
+        batch = state.stream.batch(number)
         maze, target = torch.from_numpy(one_hot(batch.tiles)), torch.from_numpy(batch.target).float()
         optimiser.zero_grad()
         sum(F.mse_loss(rollout(plain, maze, n)[:, 0], target) for n in (3, 6)).backward()
@@ -161,8 +160,7 @@ MODELS = {
 
 def losses_on_one_batch(n: int, **changes: object) -> list[float]:
     state = started(n_channels=12, n_iterations=4, n_updates=1000, **changes)
-    stream = LevelStream(state.config)
-    batch = stream.batch(0)
+    batch = state.stream.batch(0)
     return [float(update(state, batch, ALONE)) for _ in range(n)]
 
 

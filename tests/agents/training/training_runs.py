@@ -11,7 +11,6 @@ import torch
 from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.runs import CHECKPOINT, RunFolder
 from maze_nca_gym.agents.training import Intervals, TrainingConfig, TrainingState, Workers, changed, run_updates
-from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.device_batch import DeviceBatch
 from maze_nca_gym.agents.training.pool import Patience, StatePool
 from maze_nca_gym.agents.training.session import FILES
@@ -63,8 +62,7 @@ def started(**changes: object) -> TrainingState:
 
 def make_updates(state: TrainingState, n: int) -> list[float]:
     """Their losses."""
-    stream = LevelStream(state.config)
-    return [float(update(state, stream.batch(state.update), ALONE)) for _ in range(n)]
+    return [float(update(state, state.stream.batch(state.update), ALONE)) for _ in range(n)]
 
 
 def opened(folder: Path, config: TrainingConfig, **options: Any) -> RunFolder:
