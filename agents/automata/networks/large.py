@@ -188,7 +188,9 @@ def run_in_bits(
     bounds = [n_rows * other // processes.size for other in range(processes.size + 1)]
     first, last = bounds[rank], bounds[rank + 1]
     maze = _identify(automaton.problem, tiles, processes, first * SIDE, last * SIDE)
-    about, shape = {"rules": _rules_of(automaton), "maze": maze}, [n_rows, n_columns, len(automaton.signals)]
+    # an automaton that slows another has the other's digest, but also auxiliary signals
+    rules = {signal.name: printed(automaton.rules[signal]) for signal in automaton.signals}
+    about, shape = {"rules": digest([automaton.digest, rules]), "maze": maze}, [n_rows, n_columns, len(rules)]
     # this process's rows of the maze, in the first state or that of a checkpoint
     strip, state = Strip(automaton, tiles, first, last), folder / STATE
     if state.exists():
@@ -287,12 +289,6 @@ def _restore(
         rows = len(strip.signals)
         for row in range(max(first - 2, 0), min(first - 2 + rows, shape[0])):
             strip.signals[row - first + 2] = signals[row : row + 1][0]
-
-
-def _rules_of(automaton: Automaton) -> str:
-    """Return SHA-256 of an automaton's rules, and of the rules of its auxiliary signals if it slows another
-    automaton."""
-    return digest([automaton.digest, {signal.name: printed(automaton.rules[signal]) for signal in automaton.signals}])
 
 
 def _begun(facts: Mapping[str, Any]) -> hashlib._Hash:

@@ -9,7 +9,6 @@ more", and a tile lives if the first is true without the second.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from enum import IntEnum
 from fractions import Fraction
@@ -232,7 +231,11 @@ def separated(automaton: Automaton) -> Automaton:
     new = {signal: tuple(made[name] for name in of_signal) for signal, of_signal in names.items()}
 
     def whole(seen: IntEnum | TileKind, tap: str) -> Term:
-        return Term(seen, tap) if isinstance(seen, TileKind) else _odd([Term(part, tap) for part in new[seen]])
+        if isinstance(seen, TileKind):
+            return Term(seen, tap)
+        parts = [Term(part, tap) for part in new[seen]]  # each on only if the previous one is
+        odd = [one & ~other for one, other in zip(parts[::2], parts[1::2], strict=False)]
+        return reduce(or_, [*odd, parts[-1]] if len(parts) % 2 else odd)
 
     def of_sum(total: Sum) -> Term:
         # rounded to multiples of 1 / ROUNDED, all sums together change by far less than the 1/2 that they are apart
@@ -331,9 +334,3 @@ def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
         f"the rule of {signal.name} in {automaton.name} is not an alternating sum of at most {MOST_PARTS} thresholds: "
         "compute it in two iterations, with a signal for each of its parts"
     )
-
-
-def _odd(parts: Sequence[Term]) -> Term:
-    """Return the term that an odd number of parts is on, where each part is on only if the previous one is on."""
-    terms = [one & ~other for one, other in zip(parts[::2], parts[1::2], strict=False)]
-    return reduce(or_, [*terms, parts[-1]] if len(parts) % 2 else terms)

@@ -229,7 +229,9 @@ class _Search:
             places = np.argwhere(_value(truth, self._grid(kind, components, read)))
             if len(places):
                 kept[kind] = tuple(
-                    Component(signals, states[np.isin(_projected(states, read)[1], places[:, axis])])
+                    Component(
+                        signals, states[np.isin(np.unique(states & read, return_inverse=True)[1], places[:, axis])]
+                    )
                     for axis, (signals, states) in enumerate(components)
                 )
         return kept
@@ -260,12 +262,6 @@ class _Search:
 def _value(expression: Term, tiles: Codes) -> NDArray[np.bool_]:
     """Return the values of an expression that reads one tile, for (...) codes of that tile, (...) bool."""
     return expression.read_by(lambda seen, tap: is_seen(seen, tiles))
-
-
-def _projected(states: Codes, read: int) -> tuple[Codes, Codes]:
-    """Return the distinct values of the bits read of (N,) states, and for each state the index of its value."""
-    values, places = np.unique(states & read, return_inverse=True)
-    return values, places.ravel()
 
 
 def _n_states(components: Sequence[Component]) -> int:
