@@ -29,7 +29,7 @@ from maze_nca_gym.support.names import printable
 from maze_nca_gym.support.options import check
 
 from ...runs import ProgressBar
-from .coq import NotCovered, printed_file, read_definitions
+from .coq import NotCovered, printed_definitions, printed_file, printed_joins, read_definitions
 
 if TYPE_CHECKING:
     from ...policies.learned.nca import NCA
@@ -299,8 +299,6 @@ def _about(automaton: Automaton) -> str:
 
 
 def _followed(model: NCA, automaton: Automaton, certificate: Certificate) -> dict[str, str]:
-    from .coq import printed_definitions
-
     if not (certificate.holds and certificate.exact):
         raise NotCovered(f"Coq needs an exact certificate that holds, but the network of {automaton.name} has none")
     return printed_definitions(model, automaton)
@@ -344,8 +342,6 @@ def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automato
     Raises:
         OSError: a file could not be written.
     """
-    from .coq import printed_joins
-
     try:
         if certificate.assumed:
             raise NotCovered(f"the certificate of {automaton.name} assumes an invariant")
