@@ -146,17 +146,11 @@ LIVES = "lives"
 """The ghost of the living tiles of each generation."""
 
 
-def _live(see: TileView) -> Bits:
-    neighbours = [see(Living.LIVE, tap) for tap in AROUND]
-    few, many = at_least(2, neighbours), at_least(4, neighbours)
-    lives = ~many & (at_least(3, neighbours) | (few & see(Living.LIVE)))
-    return (lives & see(Living.BEGUN)) | (see.tile(Tile.WALL) & ~see(Living.BEGUN))
-
-
-def _lives(see: Any) -> Truth:
+def _lives(live: Any, see: TileView) -> Bits:
     """Return where a tile lives next: it has three living neighbours, or it lives and has two."""
-    neighbours = [see(LIVES, tap) for tap in AROUND]
-    return ~at_least(4, neighbours) & (at_least(3, neighbours) | (at_least(2, neighbours) & see(LIVES)))
+    neighbours = [see(live, tap) for tap in AROUND]
+    few, many = at_least(2, neighbours), at_least(4, neighbours)
+    return ~many & (at_least(3, neighbours) | (few & see(live)))
 
 
 LIFE = Automaton(
@@ -165,13 +159,15 @@ LIFE = Automaton(
     signals=Living,
     rules={
         Living.PATH: lambda see: see(Living.LIVE),
-        Living.LIVE: _live,
+        Living.LIVE: lambda see: (
+            (_lives(Living.LIVE, see) & see(Living.BEGUN)) | (see.tile(Tile.WALL) & ~see(Living.BEGUN))
+        ),
         Living.BEGUN: lambda see: see.tile(Tile.EMPTY) | see.tile(Tile.WALL),
     },
     neighbourhood=9,
     everywhere=(Living.BEGUN,),
     settles=False,
-    theorem=evolution(**{LIVES: (lambda see: see.tile(Tile.WALL), _lives)}),
+    theorem=evolution(**{LIVES: (lambda see: see.tile(Tile.WALL), partial(_lives, LIVES))}),
     learning=SMALL,
 )
 """Conway's Game of Life. At the beginning the walls are alive, and afterwards no rule reads the maze."""
