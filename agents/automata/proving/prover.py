@@ -275,25 +275,24 @@ class Prover:
         anything = self.state("any")  # for signals of which nothing is said
         see = reading(picture, cache(lambda at: {**anything(at), **self._said(picture, at, t)}))
         for signal, said in after.items():
-            claim = f"{signal.name} {SAID}"
+            claim, here = f"{signal.name} {SAID}", rules[signal].read_by(see)
             if signal not in self._automaton.pooled:
-                lemma = self._lemma("signal", claim, rules[signal].read_by(see) == said, inside)
+                lemma = self._lemma("signal", claim, here == said, inside)
                 yield replace(lemma, signal=signal)
                 continue
             # any tile shows that none switches it on; that one does needs a tile that every maze has
-            lemma = self._lemma("signal", claim, z3.Implies(rules[signal].read_by(see), said), inside)
+            lemma = self._lemma("signal", claim, z3.Implies(here, said), inside)
             yield replace(lemma, signal=signal)
             # what neighbours agree on is the same at all tiles of a grid; a graph need not be connected
             others = self._places if self._is_grid else [ANY_PLACE]
             alike = [z3.Implies(picture.inside(q), self._said(picture, q, t)[signal] == now[signal]) for q in others]
             yield self._lemma("everywhere", f"{signal.name} is the same everywhere", z3.And(*alike), inside)
             certain = [picture.tile(int(kind)) for kind in np.flatnonzero(self._automaton.problem.count_limits[0])]
-            switched = z3.Implies(said, rules[signal].read_by(see))
+            switched = z3.Implies(said, here)
             for some in certain or [inside]:
                 lemma = self._lemma("signal", f"{signal.name} is switched on at some tile", switched, some, inside)
                 if lemma.holds:
                     break
-            here = rules[signal].read_by(see)
             for (comes, shows), number in product(witnesses_of(theorem), [t, *theorem.rounds(picture, t)]):
                 if lemma.holds:
                     break
