@@ -675,18 +675,15 @@ def _layers(terms: Mapping[str, Term]) -> tuple[tuple[str, ...], ...]:
     for name, of in reads.items():
         for other in sorted(other for other, positive in of if not positive):
             if circle := _way(other, name, reads):
+                said = ", ".join(f"{one} reads {read}" for one, read in pairwise((name, *circle)))
                 raise ValueError(
-                    f"the rule of {name} negates {other}, which depends on it: {', '.join(_said(name, circle))}. A "
-                    "fixpoint negates what is complete before; `inflationary` reads what is not on yet"
+                    f"the rule of {name} negates {other}, which depends on it: {said}. A fixpoint negates what is "
+                    "complete before; `inflationary` reads what is not on yet"
                 )
     layer = dict.fromkeys(terms, 0)
     for _ in terms:
         layer = {name: max([0, *(layer[other] + (not on) for other, on in of)]) for name, of in reads.items()}
     return tuple(tuple(name for name in terms if layer[name] == i) for i in range(1 + max(layer.values())))
-
-
-def _said(name: str, circle: Sequence[str]) -> list[str]:
-    return [f"{one} reads {other}" for one, other in pairwise((name, *circle))]
 
 
 def _way(begin: str, end: str, reads: Mapping[str, set[tuple[str, bool]]]) -> list[str]:
