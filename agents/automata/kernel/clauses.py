@@ -58,7 +58,7 @@ class _Search:
             terms = [c * numbers.setdefault(v, z3.Int(f"number {v.code}")) for c, v in line.terms]
             self._arithmetic.add(z3.Bool(f"{n}") == (line.constant + z3.Sum(terms) <= 0))
             of_sum[line.terms].append((-line.constant, n))
-        for same in of_sum.values():  # of two bounds of one sum the lower implies the other
+        for same in of_sum.values():  # a lower bound of the same sum implies a higher bound
             clauses += [_Clause([-n, m], claim=((1, n), (1, -m))) for (_, n), (_, m) in combinations(sorted(same), 2)]
         self._watches, self._trail, self._done = defaultdict[int, list[_Clause]](list), list[int](), 0
         self._starts, self._reasons, self._levels = list[int](), dict[int, _Clause | None](), dict[int, int]()

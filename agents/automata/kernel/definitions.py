@@ -165,9 +165,11 @@ class Definitions:
                 )
 
     def _layers(self) -> dict[str, int]:
-        """Return the layer of each relation. It is the layer of the relations that its rule reads as on, and a later
-        layer if the rule reads their stages, or reads them as off and does not stay on, or if the relation is only a
-        fact.
+        """Return the number of each relation's layer: layer n + 1 is computed once layer n no longer changes.
+
+        A relation is in the earliest possible layer, which is no earlier than the layers of the relations that its rule
+        reads. It is in a later layer than such a relation if the rule reads the stage of this relation; or reads that
+        it is off, unless the rule keeps its own relation on; or if the rule only defines a fact.
 
         Raises:
             NotCovered: a rule reads the stages of its own layer, or reads a relation of its own layer as off.
@@ -193,7 +195,7 @@ class Definitions:
         return self.fact(self._z3.And(self.rules[relation](self.picture.seen(bare=True), CENTRE)))
 
     def layer(self, name: str) -> list[str]:
-        """Return the relations that are in the same layer as a relation."""
+        """Return the names of all relations of the layer that contains the given relation, itself included."""
         return [each for each in self.layers if self.layers[each] == self.layers[name]]
 
     def on(self, relation: str, at: Place) -> Truth:
@@ -201,7 +203,7 @@ class Definitions:
         return self.picture.true(relation, at).arg(0)
 
     def held(self, signal: IntEnum, at: Place) -> Truth:
-        """Return whether a signal without a stated value is on."""
+        """Return whether a signal is on for which the theorem states no value."""
         return self.on(_held(signal), at)
 
     def stage(self, relation: str, at: Place = CENTRE) -> Number:
@@ -214,7 +216,7 @@ class Definitions:
         return self.picture.of_map(SPREAD) if layer == [*self.rules][:1] else len(layer) * tiles - 1
 
     def _bounds(self, name: str) -> Iterator[Number]:
-        """Yield the rounds for which the proof uses by which tiles a relation is on."""
+        """Yield the rounds r for which lemmas may use the fact whether a relation has come on at a tile by round r."""
         yield from (self._z3.IntVal(0), self.t, self._most(name) + 1)
         for each in self.layer(name):
             here = self.stage(each)
@@ -226,8 +228,14 @@ class Definitions:
         return list(self.given(self.places, steps))
 
     def given(self, places: Iterable[Place], steps: Mapping[str, Sequence[Number]]) -> Iterator[Hypothesis]:
-        """Yield the facts that follow from the relations' definitions at some places, as `given_fact` of
-        `proofs/Characterised.v` states them; for some relations, also the rounds by which they are on."""
+        """Yield the facts that follow from the relations' definitions at some places, in the form of `given_fact` in
+        `proofs/Characterised.v`.
+
+        Args:
+            places: the places.
+            steps: for some relations, by name, the rounds r for which the facts include whether the relation has come
+                on by round r.
+        """
         z3, picture = self._z3, self.picture
         tiles, spread = picture.of_map(N_TILES), picture.of_map(SPREAD)
         yield Hypothesis("Sizes", (), CENTRE, z3.And(spread >= 0, spread < tiles))
@@ -334,7 +342,8 @@ def _held(signal: IntEnum) -> str:
 
 
 def _read(fact: Fact, positive: bool = True) -> Iterator[tuple[Atom, bool]]:
-    """Yield the atoms that a fact reads, each with whether more of it can only make the fact true."""
+    """Yield each atom that a fact reads, with whether the fact reads it unnegated: then a larger value of the atom can
+    only make the fact true."""
     if isinstance(fact, Below):
         yield from ((number, positive) for _, number in fact.terms)
     elif isinstance(fact, Atom):

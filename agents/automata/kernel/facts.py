@@ -35,7 +35,7 @@ class Atom(NamedTuple):
 
     @property
     def code(self) -> tuple[int, Offset]:
-        """Its number in the theory, and its place."""
+        """The number by which the theory identifies the boolean or number, and the offset of its tile."""
         first = {"held": -1, "game": -1, "stage": 1, "t": -1, "n_tiles": -2, "spread": -3, "of_map": -4}
         step = {"held": -100, "game": -100, "of_map": -1}
         return first.get(self.kind, 0) + step.get(self.kind, 1) * self.number - self.ago, self.at

@@ -83,7 +83,7 @@ class Guide:
         self.automaton, self.theorem, self.z3 = proof.automaton, proof.theorem, Z3()
         self.defined = Definitions(self.z3, self.automaton, self.theorem)
         self.lemmas, self.known = list[Lemma](), list[Hypothesis]()
-        # axioms that do not follow, or not yet
+        # the failed proofs of axioms, and the axioms that are proven only when a lemma needs them
         self.missing, self.later = list[NotProven | NotCovered](), dict[Axiom, Sequence[Truth]]()
         self.used = {axiom for each in proof.lemmas if each.about in ("signal", "answer") for axiom in each.axioms}
 
@@ -104,7 +104,7 @@ class Guide:
         return Lemma(name, fact(goal), used, why)
 
     def _needed(self, name: str, goal: Truth, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Return few of some hypotheses from which a goal follows."""
+        """Return a small subset of some hypotheses from which a goal follows."""
         z3, solver, numbers = self.z3, self.z3.Solver(), dict[int, int]()
         solver.set("rlimit", MOST_STEPS)
         solver.set("core.minimize", True)
@@ -151,8 +151,8 @@ class Guide:
         return None
 
     def spreads(self, definitions: Sequence[Hypothesis]) -> Iterable[Hypothesis]:
-        """Prove of relations that they spread from neighbour to neighbour, beginning at a tile that occurs once. Yield
-        that they do not come on at two neighbours at once."""
+        """Prove which relations spread from neighbour to neighbour, beginning at a tile of a kind that occurs once.
+        Yield the facts that such a relation does not come on at two neighbours in the same round."""
         defined = self.defined
         for relation, kind in product(defined.stages, kinds_once(self.automaton.problem)):
             with suppress(NotProven):
@@ -192,7 +192,7 @@ class Guide:
             waited = [defined.waited(name, before, at) for at in defined.places]
             self.learn(f"{name} is a round later", waited, defined.given([CENTRE], {name: bounds}))
         definitions = [*defined.at_all_places(), *defined.turns(defined.places)]
-        # one axiom for each place, in whose name the place may be
+        # each axiom at all places; its name may contain the place
         at_places = [self.theorem.axioms(defined.picture, at, defined.t).items() for at in defined.places]
         for of_places in zip(*at_places, strict=True):
             axioms, facts = [axiom_of(named) for named, _ in of_places], [z3.And(fact) for _, fact in of_places]
@@ -214,7 +214,7 @@ class Guide:
             value: the value that the theorem states.
             shown: the value that its rule gives.
             after: the value that the theorem states after the next iteration.
-            definitions: what the definitions imply.
+            definitions: the facts that follow from the definitions.
 
         Raises:
             NotProven: a lemma was not proven.
@@ -295,7 +295,7 @@ class Guide:
         picture, t = defined.picture, defined.t
 
         def state(at: Place) -> Mapping[IntEnum, Truth]:
-            """What is said of a tile's signals, and of others that they hold anything."""
+            """Return the theorem's values of a tile's signals, and unknowns for signals without a stated value."""
             return {**{s: defined.held(s, at) for s in automaton.signals}, **says(picture, at, t)}
 
         see, said, after = reading(picture, cache(state)), says(picture, CENTRE, t), says(picture, CENTRE, t + 1)

@@ -44,7 +44,8 @@ _CLONE = Path(maze_nca_gym.__path__[0]).resolve().parent / "proofs"
 THEORY = _CLONE if _CLONE.is_dir() else Path(__file__).parents[2] / "theory"
 """The folder of the theory. In a clone it is proofs, from which installations copy it."""
 LEARNED, HEALER = "nca-shortest-path-hinted", "nca-shortest-path-healing-hinted"
-"""The policies that learned the same rules, and the policies that heal, whose weights are checked too."""
+"""The policy that learned the rules of the shortest path, and the policy that learned the rules that heal. Their
+weights are checked too."""
 CLOSED = "Closed under the global context"
 """Coq's answer to `Print Assumptions` about a theorem that needs no axiom and no unchecked definition."""
 LISTS = (
@@ -263,7 +264,10 @@ def read_theory(folder: Path) -> tuple[Kind, dict[str, str]]:
 
 
 def digests_of(printed: Mapping[str, str]) -> dict[str, str]:
-    """Return SHA-256 of the subjects of printed files, by name; comments and spaces do not count."""
+    """Return the SHA-256 of each printed term that the theorems are about, by its name in words, such as "network".
+
+    Comments and spaces do not change a digest.
+    """
     terms = {"rules and networks of the package": printed.get("Package", "")}
     for file in ("Printed", "Lemmas"):
         terms |= read_definitions(file, printed[file]) if file in printed else {}
@@ -354,8 +358,11 @@ def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automato
 
 
 def package_file() -> str:
-    """Return the text of the Coq file Package. It contains, for every order of directions, the rules of the canonical
-    shortest path, the rules that heal, and the network compiled from the former; and the networks that learned both."""
+    """Return the text of the Coq file Package.
+
+    For every order of directions, the file contains the rules of the canonical shortest path, the network compiled from
+    these rules, and the rules that heal. It also contains the two networks that learned such rules.
+    """
     from ...policies.learned.nca import NCA
     from ...policies.registry import load
     from ..networks.exact import compile_weights
