@@ -111,7 +111,8 @@ class Proof:
 
     @property
     def lost(self) -> str:
-        """What has changed since the proof was made, in words; empty if nothing has changed."""
+        """The reason, in words, for which the proof is no longer valid: its task was registered again with another
+        question. Empty if the proof is valid."""
         task = TASKS.get(self.automaton.task)
         if not self.asked or (task is not None and task.digest == self.asked):
             return ""
@@ -182,7 +183,7 @@ class Proof:
             None: "; ".join(self._unproven(n_held)) or self.worth or "no value of a signal is proven",
         }[self.verdict]
         parts = [said if self.verdict in (None, "refuted") else f"{said}; proven in {n_held} lemmas"]
-        if self.verdict in ("correct", "characterised"):  # of what else is claimed, such as that it heals
+        if self.verdict in ("correct", "characterised"):  # further claims, for example that the automaton heals
             parts += [f"not proven: {lemma.claim}" for lemma in self.refused]
         if self.verdict == "characterised" and self.theorem.means.get(self.automaton.signals(0)):
             parts.append(f"PATH is on {self.theorem.means[self.automaton.signals(0)]}")
@@ -317,7 +318,7 @@ def _proof_of(automaton: Automaton, named: Ghosts | None, on: World) -> Proof:
 
     attempts = list[Proof]()
     for specified, theorem, worth in _theorems(automaton, task, named):
-        if named is not None:  # the library's, and a specification's, were tried when they were made
+        if named is not None:  # axioms of the library and of a specification have been tested already
             _check_axioms(automaton, theorem)
         known = None if theorem.signals is not None else with_stages(automaton, theorem)
         if known is not None:
@@ -333,7 +334,7 @@ def _proof_of(automaton: Automaton, named: Ghosts | None, on: World) -> Proof:
         attempts.append(Proof(automaton, theorem, lemmas, trials, specified, on, worth))
         if attempts[-1].verdict is not None or theorem.further is not Theorem.further:
             return attempts[-1]
-    # the nearest is the one of which most lemmas hold
+    # the nearest attempt is the attempt with the largest fraction of proven lemmas
     return max(attempts, key=lambda proof: sum(bool(lemma.holds) for lemma in proof.lemmas) / (len(proof.lemmas) or 1))
 
 
@@ -355,7 +356,8 @@ def _theorems(automaton: Automaton, task: Task, named: Ghosts | None) -> Iterato
     of the task's specification; the theorem, with or without values of signals; and a note if it says little."""
     bound, specified = automaton.bound, None if task.ghosts is None else _read(task.ghosts)
     if named is not None and not supposed_single(named) <= {*kinds_once(task)}:
-        named = replace(named, axioms=partial(named.axioms))  # not true of all levels, so its author's to state
+        # these axioms of the library are false on some levels of the task, so the automaton's author assumes them
+        named = replace(named, axioms=partial(named.axioms))
     if named is not None and named.answers and len(named.answers) != len(automaton.answers):
         raise ValueError(f"the theorem has {len(named.answers)} answers, {automaton.name} {len(automaton.answers)}")
     whole = bound is not None and not any(
@@ -375,8 +377,12 @@ def _theorems(automaton: Automaton, task: Task, named: Ghosts | None) -> Iterato
 
 
 def _read(ghosts: Ghosts) -> Ghosts:
-    """Return ghosts whose author's functions have been called once, with symbols, so that the proof and the tests on
-    mazes use the same expressions."""
+    """Call each function that an author wrote for ghosts once, with symbols, and return the ghosts with the resulting
+    expressions in place of the functions.
+
+    The proof and the tests on mazes then evaluate the same expressions, even if a function would return another result
+    when it is called again.
+    """
     if isinstance(ghosts, Theorem) and ghosts.signals is not None:
         ghosts = replace(ghosts, signals=read_once(ghosts.signals, "`signals` of a theorem"))
     axioms = ghosts.axioms if has_known_axioms(ghosts) else read_once(ghosts.axioms, "`axioms` of ghosts")
@@ -384,7 +390,7 @@ def _read(ghosts: Ghosts) -> Ghosts:
 
 
 def _as_theorem(ghosts: Ghosts) -> Theorem:
-    """Return ghosts as a theorem, in which axioms that are not the library's are marked as stated."""
+    """Return ghosts as a theorem. All axioms of an author are marked as stated, and the library's axioms are not."""
     theorem = (
         ghosts
         if isinstance(ghosts, Theorem)
@@ -436,7 +442,7 @@ def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
     picture = MazePicture(maze, theorem.ghosts(maze))
     known = not any(axiom_of(named).stated for named in theorem.axioms(picture, CENTRE, np.int64(0)))
     for tiles in _about(theorem, mazes_to_try(task)):
-        # of the library's axioms the tests try more
+        # the test suite tries axioms of the library on more mazes
         tiles = tiles[:: 1 + len(tiles) // MOST_OF_LIBRARY] if changes or known else tiles
         broken = broken_axioms(theorem, tiles, N_STEPS if changes else 1)
         if broken:
@@ -488,7 +494,7 @@ def _guessed(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[L
     for left in reversed(range(ROUNDS)):
         found, wrong = guess(automaton, theorem, runs, atoms), None
         guessed, lemmas = replace(automaton, theorem=found), []
-        if found.unsaid.keys() & {*automaton.answers}:  # what is proven would say nothing of this answer
+        if found.unsaid.keys() & {*automaton.answers}:  # a proof would state nothing about this answer
             break
         for lemma in Prover(automaton, found, on).lemmas():
             lemmas.append(lemma)

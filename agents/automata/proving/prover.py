@@ -176,7 +176,7 @@ class Prover:
         self._places = [moved(CENTRE, tap) for tap in automaton.taps]
         self.picture = _SymbolicPicture(self._z3, self._is_grid)
         self.t = self.picture.of_map("t")
-        self._facts = [self.t >= 0]  # what numbers are, which no axiom needs to say
+        self._facts = [self.t >= 0]  # ranges of numbers, which no axiom needs to state
         self._axioms: list[tuple[Axiom, Truth]] = []
         self._occurs: dict[tuple[int, ...], tuple[Any, tuple[Truth, ...]]] = {}  # the facts are kept, as ids are reused
         self._suppose(self.picture)
@@ -208,7 +208,8 @@ class Prover:
         return picture
 
     def state(self, name: str) -> State:
-        """Return any state, see `Steps`."""
+        """Return an arbitrary state: the value of each signal at each tile is an unknown, whose name begins with
+        `name`. See `Steps`."""
 
         def holds(signal: IntEnum, at: Place) -> Truth:
             where = None if signal in self._automaton.everywhere else at
@@ -268,7 +269,7 @@ class Prover:
                 lemma = self._lemma("axioms", claim, z3.BoolVal(True), inside, answers[signal][1])
             yield lemma
 
-        # what the theorem says of each signal is true at first, beyond the edge, and after one more iteration
+        # the theorem's value of each signal is true at first, beyond the edge, and after one more iteration
         if now:
             yield self._lemma("signal", "no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
             yield self._lemma("signal", "no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
@@ -280,7 +281,8 @@ class Prover:
                 lemma = self._lemma("signal", claim, here == said, inside)
                 yield replace(lemma, signal=signal)
                 continue
-            # any tile shows that none switches it on; that one does needs a tile that every maze has
+            # the symbolic tile may be any tile, so it shows that no tile switches the signal on wrongly. That some tile
+            # switches the signal on where it should be on needs a tile that every maze has
             lemma = self._lemma("signal", claim, z3.Implies(here, said), inside)
             yield replace(lemma, signal=signal)
             # what neighbours agree on is the same at all tiles of a grid; a graph need not be connected
@@ -296,14 +298,15 @@ class Prover:
             for (comes, shows), number in product(witnesses_of(theorem), [t, *theorem.rounds(picture, t)]):
                 if lemma.holds:
                     break
-                # wherever it is on, any tile says so, or there is such a tile, and its rule says so
+                # if the signal should be on, its rule is true at this tile, or else there is a witness, and the rule is
+                # true at every witness
                 witness = comes(picture, number) & z3.Implies(shows(picture, CENTRE, number), here)
                 switched = z3.Implies(said, here | witness)
                 found = self._lemma("signal", lemma.claim, switched, inside)
                 lemma = found if found.holds else lemma
             yield lemma
 
-        # neighbours agree on what is the same everywhere, and so all tiles do; a maximum over the map does anyway
+        # if all neighbours agree on a signal, it is the same everywhere; a pooled signal is the same in any case
         next_state = self.after(picture, anything)
         for signal in self._automaton.everywhere:
             if signal not in self._automaton.pooled:
@@ -398,7 +401,7 @@ class Prover:
             self._occurs[supposing] = self._solver(*given).check(), given
         supposed, _ = self._occurs[supposing]
         asked = {"occurs": self._query(supposed, *given)}
-        if supposed != z3.sat:  # if nobody knows whether it occurs, nothing is proven of it
+        if supposed != z3.sat:  # nothing is proven if the premises may be impossible
             never = supposed == z3.unsat
             words = "what it supposes never occurs" if never else ""
             seconds = time.perf_counter() - began
@@ -406,7 +409,7 @@ class Prover:
         solver = self._solver(*given, z3.Not(statement))
         found = solver.check()
         asked["fails"] = self._query(found, *given, z3.Not(statement))
-        if found == z3.sat:  # rather a picture that mazes are like; what is proven does not suppose that
+        if found == z3.sat:  # rather show a counterexample that may be part of a maze; no proof assumes this
             seen = [at for name, at in self.picture.made if name == "kind" and at is not None]
             pairs = product(kinds_once(self._automaton.problem), combinations(seen, 2))
             once = [~(self.picture.tile(kind, p) & self.picture.tile(kind, q)) for kind, (p, q) in pairs]
@@ -418,7 +421,7 @@ class Prover:
         holds = None if found == z3.unknown else found == z3.unsat
         labels = {self._label(number).get_id(): axiom for number, (axiom, _) in enumerate(self._axioms)}
         used = {labels[label.get_id()] for label in solver.unsat_core()} if holds else ()
-        near = {at: kinds[at] for at in self._places if at in kinds}  # of others no axiom says what they may be
+        near = {at: kinds[at] for at in self._places if at in kinds}  # no axiom restricts tiles farther away
         return Lemma(claim, about, holds, time.perf_counter() - began, tuple(sorted(used, key=str)), drawn, near, asked)
 
     def _label(self, number: int) -> Truth:
