@@ -48,7 +48,7 @@ class Picture(Protocol):
     """
 
     def tile(self, kind: int, at: Place = CENTRE) -> Truth:
-        """Return whether a tile is of a kind; beyond the edge it is of none."""
+        """Return whether a tile is of a kind; beyond the edge no tile has a kind."""
 
     def inside(self, at: Place = CENTRE) -> Truth:
         """Return whether a tile is on the map."""
@@ -111,11 +111,11 @@ class Relation(NamedTuple):
     """A boolean of each tile that a rule switches on for good, round by round.
 
     Attributes:
-        rule: (picture, at) -> whether it is on a round later, by what is on in `picture`.
-        stage: the ghost of its stage: the round, from 0, in which it comes on, or -1.
-        everywhere: whether it is on at all tiles as soon as its rule is true at any tile.
-        spreads: pairs of a neighbour to which it spreads, as a tap, and the relation at the tile itself from which it
-            does; axioms compare their stages.
+        rule: (picture, at) -> whether the relation is on one round after the state that `picture` shows.
+        stage: the name of the ghost that contains the relation's stage: the round, from 0, in which it comes on, or -1.
+        everywhere: whether the relation is on at all tiles as soon as its rule is true at any tile.
+        spreads: pairs (tap, other): the relation spreads to the neighbour at this tap from a tile where the relation
+            `other` is on. Axioms compare the stages of both.
     """
 
     rule: Fact
@@ -125,7 +125,7 @@ class Relation(NamedTuple):
 
 
 class Later(NamedTuple):
-    """A boolean of each tile that comes on a round after the relation `of`, and is no ghost of its own."""
+    """A boolean of each tile that comes on one round after the relation `of`. No ghost contains its values."""
 
     of: str
 
@@ -155,8 +155,8 @@ class Largest(NamedTuple):
 
 
 class Game(NamedTuple):
-    """A boolean of each tile that changes: (picture, at) -> whether it is on at first, and whether it is on next, by
-    what is on in `picture`."""
+    """A boolean of each tile that changes in each iteration: (picture, at) -> whether it is on at first, and whether it
+    is on one iteration after the state that `picture` shows."""
 
     first: Fact
     then: Fact
@@ -237,7 +237,8 @@ def _swapped(join: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Formula:
-    """A truth or number of a tile as a tree, which `formulas_of` reads off an author's function by calling it once.
+    """A truth or number of a tile as a tree, which `read_once` obtains by calling an author's function once with
+    symbols.
 
     Args:
         does: an operator; or a reading: the name of a method of `Picture`, and its arguments.
@@ -287,7 +288,7 @@ class Formula:
 
 
 class _Recorded:
-    """A picture of which all that is read becomes a `Formula`."""
+    """A picture in which every value that is read is a `Formula`."""
 
     def tile(self, kind: int, at: Place = CENTRE) -> Truth:
         return self._read("tile", int(kind), at=at)
@@ -316,14 +317,14 @@ Key = TypeVar("Key")
 def read_once(
     function: Callable[[Picture, Place, Number], Mapping[Key, Any]], who: str
 ) -> Callable[[Picture, Place, Number], Mapping[Key, Any]]:
-    """Return a function of an author, called once with symbols: what it returned is evaluated from then on.
+    """Call an author's function once, with symbols; return a function that evaluates the resulting formulas.
 
     Args:
         function: (picture, at, t) -> truths or numbers of a tile after t iterations, by name.
         who: the function in words, for messages.
 
     Raises:
-        ValueError: it fails, or does more with what it sees than to join it by operators.
+        ValueError: the function fails, or uses anything but operators on the values that it reads.
     """
     try:
         found = dict(function(_Recorded(), CENTRE, Formula(())))

@@ -4,20 +4,20 @@ Rules define ghosts. `Relations` generates from them the values of the ghosts on
 suppose; Coq reads the same rules. Facts that go beyond a definition are lemmas, each of which is proven from it
 (`Lemma`). No rule defines `component` and `places`, so their axioms and values are written by hand.
 
-A ghost is named, and need not be written: each function here returns `Ghosts`. With `answers`, they specify the answer
-of a task.
+Each function here returns `Ghosts` for a theorem or, if they have `answers`, for the specification of a task:
 
-- `distance`: of each tile from the nearest of some tiles, by moves to four or eight neighbours, of any weights.
-- `reached`: the same, as the specification of a task whose answer is what can be reached.
-- `fixpoint`: what rules of one's own switch on for good, which is the exact solver of a task too; `inflationary`: the
-  same of rules that may ask what is not on yet; `anywhere`: a relation that is on at all tiles if its rule is at one.
-- `evolution`: what changes with each iteration by a rule of what was before, such as a game's generations.
-- `canonical_path`: from a tile to the nearest of some, in an order of directions.
-- `peeling`: in which round a tile is taken away, when dead ends are, and those that are left.
-- `component`: which tiles are joined.
-- `places`: numbers of tiles, row by row, for what says where a walker is.
+- `distance`: the distance of each tile from the nearest start, by moves to four or eight neighbours, with any weights.
+- `reached`: the tiles that can be reached from the starts, as the answer of a task.
+- `fixpoint`: the least fixpoint of a user's rules, whose relations stay on; it is also an exact solver of a task.
+  `inflationary`: the same for rules that may read that a relation is not on yet. `anywhere`: a relation that is on at
+  all tiles as soon as its rule is true at one tile.
+- `evolution`: booleans that change in each iteration by rules, for example the generations of a game.
+- `canonical_path`: the shortest path from a tile to the nearest end that is first in an order of directions.
+- `peeling`: the round in which a tile is removed if dead ends are removed round by round, and the tiles that remain.
+- `component`: a number for each set of connected tiles.
+- `places`: a number for each tile, row by row, by which a theorem can state where a walker is.
 
-`both_of` joins several.
+`both_of` joins several `Ghosts`.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _named(ghost: str, name: str) -> str:
 
 
 def _by_weight(weights: Mapping[int, int], picture: Picture, at: Place) -> list[tuple[int, Truth]]:
-    """Return each weight that a tile may have, with whether it has it."""
+    """Return each weight that a tile may have, with whether the tile has this weight."""
     found = [(weight, picture.tile(kind, at)) for kind, weight in weights.items()]
     return [*found, (1, ~reduce(or_, (is_kind for _, is_kind in found)) if found else picture.inside(at))]
 
@@ -236,7 +236,7 @@ class Relations:
         return picture.inside(at) & (stage >= 0), stage
 
     def axioms(self, picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
-        """Return what the definitions say of a tile, by name."""
+        """Return the facts about a tile that follow from the definitions, by name."""
         found, inside, seen = dict[str, Truth](), picture.inside(at), _Seen(self, picture)
         if self.spread is not None:
             spread = picture.of_map(self.spread[0])
@@ -267,8 +267,8 @@ class Relations:
     def _comes_on(
         self, name: str, relation: Relation, stratum: Mapping[str, Any], picture: Picture, at: Place, t: Number
     ) -> dict[str, Truth]:
-        """Return what the rule of a relation says of a tile: the relation comes on in the round after its rule is true,
-        whichever round that is."""
+        """Return the facts about a tile that follow from the rule of a relation: in every round, the relation comes on
+        if its rule was true in the round before."""
         if relation.stage in self.hidden:
             is_so = picture.true(name, at) == relation.rule(_Seen(self, picture), at)
             return {f"{name} is on where its rule is true": implies(picture.inside(at), is_so)}
@@ -354,8 +354,8 @@ class Relations:
 
 
 class _Seen:
-    """A picture as rules see it: a hidden fact is what defines it, a relation of a stratum is on only where it comes on
-    before a round, and a game is as it was at a time."""
+    """A picture as rules read it: a hidden fact is replaced by its definition, a relation of the given stratum is on
+    only where it comes on before round `below`, and a game has its value at time `when`."""
 
     def __init__(
         self,
@@ -390,13 +390,13 @@ def distance(
     several: bool = True,
     name: str = "",
 ) -> Ghosts:
-    """Return two ghosts: REACHED, whether a tile can be reached from a start, and DISTANCE, that from the nearest one,
-    or -1.
+    """Return two ghosts: REACHED, whether a tile can be reached from a start, and DISTANCE, its distance from the
+    nearest start, or -1.
 
-    N_TILES is the number of tiles of the map, which every number of moves is below.
+    There is also N_TILES, the number of tiles of the map, which is larger than every number of moves.
 
     Args:
-        starts: the kind of the starts, or (picture, at) -> whether a tile is one.
+        starts: the kind of the starts, or (picture, at) -> whether a tile is a start.
         taps: the moves, four or eight.
         free: (picture, at) -> whether a tile may be entered; by default every tile but walls.
         weights: the length of a move from a tile of a kind to a tile that is farther, from 1; by default 1.
@@ -417,7 +417,7 @@ def distance(
         raise ValueError(f"weights must be at least 1, got {min(given.values())}")
 
     def differ(picture: Picture, at: Place) -> Axioms:
-        # a move changes the parity of every distance, so none of them stays the same
+        # a move changes the parity of every distance, so no two neighbours are equally far
         here, far = known(picture, distance_name, at), partial(picture.number, distance_name)
         return {
             Axiom(f"distances of neighbours differ, {tap}", "bipartite graphs"): implies(
@@ -436,7 +436,7 @@ def _flood(
     starts: int | Fact, taps: Sequence[str], free: Fact, weights: Mapping[int, int], name: str
 ) -> dict[str, Definition]:
     """Return the stratum that defines REACHED by moves that take as many rounds as they are long."""
-    # of a move of weight w the tile that it leaves has waited w - 1 rounds since it was reached
+    # before a move of weight w, the flood waits w - 1 rounds at the tile that it leaves
     heaviest, begins = max([1, *weights.values()]), of_kind(starts) if isinstance(starts, int) else starts
     waits = [_named(REACHED, name), *(_named(f"{WAITED} {rounds}", name) for rounds in range(1, heaviest))]
 
@@ -455,8 +455,8 @@ def _flood(
 
 
 def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free, name: str = "") -> Ghosts:
-    """Return ghosts whose answer is the set of tiles that can be reached from the starts: those of `distance`, and
-    SPREAD, one less than the number of tiles reached.
+    """Return ghosts whose answer is the set of tiles that can be reached from the starts: the ghosts of `distance`, and
+    SPREAD, the number of these tiles minus one.
 
     Args:
         starts: see `distance`.
@@ -505,8 +505,8 @@ class Fixpoint:
     Attributes:
         rules: the rule of each relation.
         answers: names of the relations that are answers of a task.
-        least: whether no rule may negate a relation of its layer, so that each stays true once it is.
-        layers: the names of the relations in layers: what a rule negates is decided in an earlier layer.
+        least: whether no rule may negate a relation of its own layer, so that a rule that is true stays true.
+        layers: the names of the relations in layers; a relation that a rule negates is in an earlier layer.
         kinds: the kinds of tile that rules read, each with its name if the rules give one, such as `Tile.SOURCE`.
     """
 
@@ -595,7 +595,7 @@ class Fixpoint:
             )
 
         def changing(layer: int) -> Witness:
-            """Return that in every round of a layer something comes on at some tile."""
+            """Return the fact that in each round of a layer some relation of the layer comes on at some tile."""
 
             def comes_on(picture: Picture, at: Place, number: Number) -> Truth:
                 return reduce(or_, (self.comes_on(name, picture, at, number) for name in self.layers[layer]))
@@ -613,10 +613,11 @@ def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
     A rule is written like a rule of an automaton: `see("burns", "U")` is a relation at the tile above, `see.tile(kind)`
     whether a tile is of a kind; they are joined by `&`, `|`, `^` and `~`. The fixed point is an exact solver, and the
     specification that a proof needs: `Task(solve=fixpoint(burns=...), ...)`. With a rule in `anywhere`, a relation is
-    on at all tiles as soon as the rule is true at one.
+    on at all tiles as soon as the rule is true at one tile.
 
-    `~see("burns")` is true where a relation never comes on. The rule that reads it belongs to a later layer (stratum):
-    its rounds begin when nothing changes in the layers before. So a relation cannot depend on its own absence.
+    `~see("burns")` is true where the relation never comes on. A rule that reads this belongs to a later layer
+    (stratum), whose rounds begin when nothing changes in the layers before. So a relation cannot depend on its own
+    absence.
 
     >>> burns = fixpoint(burns=lambda see: see.tile(FIRE) | ((see("burns", "U") | see("burns", "D")) & see.tile(0)))
     >>> safe = fixpoint("safe", **burns.rules, safe=lambda see: see.tile(0) & ~see("burns"))
@@ -662,8 +663,9 @@ def _fixpoint(answers: tuple[str, ...], rules: Mapping[str, Callable[..., Truth]
 
 
 def _layers(terms: Mapping[str, Term]) -> tuple[tuple[str, ...], ...]:
-    """Return the names of relations in layers, each as early as can be: no earlier than what its rule reads, and later
-    than what it negates.
+    """Return the names of relations in layers. Each relation is in the earliest possible layer, which is no earlier
+    than the layers of the relations that its rule reads, and later than the layers of the relations that its rule
+    negates.
 
     Raises:
         ValueError: relations depend on each other in a circle in which one is negated.
@@ -687,8 +689,8 @@ def _layers(terms: Mapping[str, Term]) -> tuple[tuple[str, ...], ...]:
 
 
 def _way(begin: str, end: str, reads: Mapping[str, set[tuple[str, bool]]]) -> list[str]:
-    """Return the shortest way from a relation to another, both included, along what rules read; empty if there is
-    none."""
+    """Return the names on a shortest chain from `begin` to `end`, both included, in which the rule of each relation
+    reads the next relation; empty if there is no such chain."""
     ways, left = {begin: [begin]}, [begin]
     for name in left:
         fresh = sorted({other for other, _ in reads[name]} - {*ways})
@@ -706,7 +708,7 @@ def _read(who: str, rule: Callable[..., Truth], names: Sequence[str]) -> Term:
     """Return a rule of relations as a term.
 
     Raises:
-        ValueError: a relation has a name that no relation may have; or the rule is not made of what it may see.
+        ValueError: a relation has a name that no relation may have; or the rule reads anything that it may not read.
     """
     for name in names:
         check(
@@ -724,10 +726,10 @@ def _read(who: str, rule: Callable[..., Truth], names: Sequence[str]) -> Term:
 
 
 def evolution(**rules: tuple[Callable[..., Truth], Callable[..., Truth]]) -> Ghosts:
-    """Return boolean ghosts that change with each iteration: of each, a rule says where it is on at first, and another
-    one where it is next, by what was on before.
+    """Return boolean ghosts that change with each iteration. Each ghost has two rules: where it is on at first, and
+    where it is on next, given the ghosts of the iteration before.
 
-    Rules are written like those of `fixpoint`, and may negate what they see. The first reads kinds of tile alone.
+    Rules are written like the rules of `fixpoint`, and may negate ghosts. The first rule reads kinds of tile only.
 
     >>> blinks = evolution(blinks=(lambda see: see.tile(Tile.SOURCE), lambda see: ~see("blinks")))
 
@@ -735,7 +737,7 @@ def evolution(**rules: tuple[Callable[..., Truth], Callable[..., Truth]]) -> Gho
         rules: the two rules of each ghost, by name.
 
     Raises:
-        ValueError: no rules, or a rule that is not made of what it may see.
+        ValueError: no rules, or a rule that reads anything that it may not read.
     """
     if not rules or not all(
         isinstance(both, tuple) and [*map(callable, both)] == [True, True] for both in rules.values()
@@ -765,15 +767,17 @@ def canonical_path(
     """Return the ghosts of the canonical shortest path from its start to the nearest end: each move is the first, in an
     order of directions, that is part of a shortest path.
 
-    They are those of `distance` from the end; ON_PATH; ENTERS_U ..., the moves by which the path enters a tile; and
-    LENGTH, the distance of the start. Without a path, ON_PATH is false everywhere. With weights, there are also STEP,
-    the number of moves from the start to a tile on the path; N_STEPS, the number to the end; and LEADS_U ..., whether a
-    move from a tile is part of a shortest path from there.
+    They are:
+
+    - the ghosts of `distance` from the end, and LENGTH, the distance of the start;
+    - ON_PATH, which is false everywhere if no path exists, and ENTERS_U ..., the moves by which the path enters a tile;
+    - with weights, also STEP, the number of moves from the start to a tile on the path; N_STEPS, the number of moves to
+      the end; and LEADS_U ..., whether a move from a tile is part of a shortest path from there.
 
     Args:
         order: the order of directions.
-        start: the kind of the one tile at which it begins.
-        end: the kind of the tiles at which it may end; with `several` left out, of the one tile.
+        start: the kind of the only tile at which the path begins.
+        end: the kind of the tiles at which the path may end; only one tile has this kind, unless `several` is true.
         free: see `distance`.
         weights: the length of a move to a tile of a kind, from 1; by default 1.
         several: whether there may be several ends.
@@ -828,7 +832,7 @@ def canonical_path(
         return {"what it enters is nearer than the source": implies(comes, less)}
 
     def comes_once(picture: Picture, at: Place) -> Axioms:
-        # two tiles close by may be one, on a graph, so no axiom says that they are not equally far
+        # on a graph, two neighbours may be the same node, so no axiom states that their distances differ
         comes = {towards: picture.true(ghost, at) for towards, ghost in enters.items()}
         return {
             f"the path comes in by one move at most, {one} {other}": ~(comes[one] & comes[other])
@@ -880,7 +884,7 @@ def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Ghos
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
         passable, most = free(MazePicture(tiles, {}), CENTRE), tiles[0].size
         number, before = np.where(passable, np.arange(most).reshape(tiles.shape[1:]), most), np.zeros(0)
-        while not np.array_equal(number, before):  # all that are joined take the least number of them
+        while not np.array_equal(number, before):  # connected tiles take the least of their numbers
             before, near = number, [shifted(number, tap, beyond=most) for tap in taps]
             number = np.where(passable, np.min([number, *near], axis=0), most)
         return {COMPONENT: np.where(passable, number, -1)}

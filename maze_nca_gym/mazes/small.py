@@ -16,7 +16,7 @@ from maze_nca_gym.mazes.levels import Tile, Tiles
 SIZES = ((2, 5), (3, 3), (4, 4), (5, 6), (6, 5))
 """Height and width of the drawn mazes, without their borders."""
 LARGER = ((8, 8), (12, 12))
-"""Height and width of the larger ones, without their borders."""
+"""Height and width of the larger mazes, without their borders."""
 ALL_UP_TO = 3
 """Largest height and width for which all mazes are taken."""
 MOST_MAZES = 10_000
@@ -178,8 +178,12 @@ def all_mazes(task: Task) -> tuple[Tiles, ...]:
 
 
 def _drawn(rng: np.random.Generator, n: int, least: np.ndarray, most: np.ndarray, n_mazes: int) -> np.ndarray:
-    """Draw mazes of n tiles in a row, (N, n) uint8, each once: kinds that must be there at different tiles, the others
-    of any of the kinds that may be there more than once. Kinds have (T,) least and most counts."""
+    """Draw distinct mazes of n tiles in a row, (N, n) uint8.
+
+    Each kind that must occur gets a tile of its own. Each kind of which there may be one tile or none gets such a tile
+    with probability 1/2. All other tiles have kinds that may occur several times. `least` and `most`, (T,), limit the
+    number of tiles of each kind.
+    """
     tiles = rng.choice(np.flatnonzero(most > 1), (n_mazes, n)).astype(np.uint8)
     places = rng.permuted(np.tile(np.arange(n), (n_mazes, 1)), axis=1)
     optional = (most == 1) & (least == 0)

@@ -108,7 +108,7 @@ class Task:
     specification: Callable[[], Ghosts] | None = None
 
     def __reduce__(self) -> tuple[Callable[[str], Task], tuple[str]]:
-        """Pickle its name: functions of your own may be none that can be pickled."""
+        """Pickle the task as its name, which `find_task` looks up again: a user's functions may not be picklable."""
         return find_task, (self.name,)
 
     def __deepcopy__(self, memo: object) -> Task:

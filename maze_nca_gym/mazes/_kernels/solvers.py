@@ -53,7 +53,8 @@ def walk(found, stride, order, tile, following, change, moves, path):
 
 @kernel("i1(u1[:, ::1], i8, b1[:, ::1], i4[::1], i4[::1], i4[::1])", inline=True)
 def solve_shortest_path(tiles, order, path, found, queue, endpoints):
-    """Mark the canonical shortest path of one level; return its status."""
+    """Mark the canonical shortest path of one level in `path`. Return SOLVED, UNSOLVABLE if no path exists, or
+    MALFORMED if `find_endpoints` refuses the level."""
     if not find_endpoints(tiles, endpoints):
         return MALFORMED
     stride = lay_out(tiles, found)
@@ -68,7 +69,8 @@ def solve_shortest_path(tiles, order, path, found, queue, endpoints):
 
 @kernel("i1(u1[:, ::1], i8, b1[:, ::1])")
 def shortest_path(tiles, order, path):
-    """Mark the canonical shortest path of one level; `path` must be all False before."""
+    """Mark the canonical shortest path of one level in `path`, which must be all False before. Return a status as
+    `solve_shortest_path` does."""
     height, width = tiles.shape
     found, queue = new_map(height, width)
     return solve_shortest_path(tiles, order, path, found, queue, np.empty(2, np.int32))
