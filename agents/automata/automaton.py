@@ -158,7 +158,7 @@ class Automaton:
                 raise ValueError(f"{signal.name} of {self.name} is pooled, so it must be among `everywhere`")
         if self.neighbourhood not in NEIGHBOURHOODS:
             raise ValueError(f"the neighbourhood of {self.name} must be 5 or 9 tiles, got {self.neighbourhood!r}")
-        # what excludes each other
+        # options that exclude each other
         other = self.slows
         if other is not None and (self.pace < 1 or self.everywhere or self.heals or other.everywhere or other.heals):
             raise ValueError(
@@ -175,7 +175,7 @@ class Automaton:
         for signal in signals:
             if signal not in rules:
                 raise ValueError(f"the rule of {signal.name} in {self.name} is missing")
-        # from here on a rule is an expression, the same one for whoever runs, compiles or proves it
+        # from here on a rule is an expression, so all code that runs, compiles or proves it uses the same expression
         said = {s: _checked(self, f"the rule of {s.name} in {self.name}", rules[s], self.taps) for s in signals}
         object.__setattr__(self, "rules", ReadOnly(said))
         if self.invariant is not None:
@@ -209,7 +209,7 @@ class Automaton:
                 (signal.name, ", ".join(f"{name} at {' '.join(dict.fromkeys(taps))}" for name, taps in read.items()))
             )
         tiles = task.generate(np.random.default_rng(0), 1, 8, "perfect")
-        with suppress(NeverAtRest):  # one that never comes to rest shows its last state
+        with suppress(NeverAtRest):  # an automaton that never comes to rest shows its last state
             for signals in self.trace(tiles):
                 answers = signals[0, list(self.answers)]
         from maze_nca_gym.rendering import palette  # here, as it loads pictures, which no command's help needs

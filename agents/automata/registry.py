@@ -73,7 +73,7 @@ def _check_meaning(name: str, automaton: Automaton, ships: bool) -> None:
     """Check that the name of a registered automaton is not also the name of an unrelated task.
 
     Raises:
-        ValueError: it is; the message contains both meanings.
+        ValueError: the name has two meanings; the message contains both.
     """
     task, question = split_order(name)[0], split_order(automaton.task)[0]
     if task not in TASKS or task == question:

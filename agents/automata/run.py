@@ -119,7 +119,7 @@ def learn_automaton(
     from .networks.patches import few_to_watch
     from .registry import find_automaton
 
-    # what is to be learned, by which options
+    # the automaton to learn, and the options
     folder = folder_of("learn-automaton", automaton, options.get("order")) if out is None else Path(out)
     check_folder("--out", folder)
     config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
@@ -128,7 +128,7 @@ def learn_automaton(
     split = separated(automaton)
     with alone_in(folder):
         run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
-        # what the run says of its work and of its levels
+        # the run's description of its work and its levels
         sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
         each = f"each patch of {automaton.neighbourhood} tiles once"
         if config.n_mazes is None:
@@ -345,5 +345,5 @@ def _is_correct(automaton: Automaton, task: str, bound: StepBound) -> bool:
 
     try:
         return prove(replace(automaton, task=task, bound=bound, also={}, theorem=None)).verdict == "correct"
-    except ValueError:  # it reads kinds of tile that this task does not have
+    except ValueError:  # the automaton reads kinds of tile that this task does not have
         return False

@@ -103,7 +103,7 @@ def advance(state, listed, due, changed, after, counts, touched, steps, taps, ed
             for lane in range(lanes):
                 block, inside, differs = blocks[lane], np.uint64(0), np.uint64(0)
                 listed[block] = False
-                for kind in range(n_kinds):  # a tile beyond the maze is of none, and its signals are off
+                for kind in range(n_kinds):  # a tile beyond the maze has no kind, and its signals are off
                     inside |= state[block, kind]
                 for signal in range(n_signals):
                     after[n_changed, signal] = values[results[signal], lane] & inside
@@ -111,7 +111,7 @@ def advance(state, listed, due, changed, after, counts, touched, steps, taps, ed
                 if differs:
                     changed[n_changed] = block
                     n_changed += 1
-        # Written only now, as all blocks of an iteration read the state before it.
+        # Signals are stored only now, because all blocks of an iteration read the state before this iteration.
         n_due = 0
         for index in range(n_changed):
             block, differs, shown = changed[index], np.uint64(0), np.uint64(0)
@@ -203,7 +203,7 @@ class Strip:
         rules = self._steps, self._taps, self._edges, self._results, self._n_answers, n_iterations
         self._touched[:] = False
         advance(planes, self._listed.ravel(), self._due, *self._room, self.counts, self._touched, *rules)
-        self.counts[1] = end  # also where it rests sooner
+        self.counts[1] = end  # also if the strip comes to rest earlier
         above, *first, others, last, below = self._touched[[1, 2, 3, -4, -3, -2]]
         return [above, any(first), others or last, below]
 

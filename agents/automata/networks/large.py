@@ -191,13 +191,13 @@ def run_in_bits(
     # an automaton that slows another has the other's digest, but also auxiliary signals
     rules = {signal.name: printed(automaton.rules[signal]) for signal in automaton.signals}
     about, shape = {"rules": digest([automaton.digest, rules]), "maze": maze}, [n_rows, n_columns, len(rules)]
-    # this process's rows of the maze, in the first state or that of a checkpoint
+    # this process's rows of the maze, in the first state or in the state of a checkpoint
     strip, state = Strip(automaton, tiles, first, last), folder / STATE
     if state.exists():
         _restore(strip, first, state, about, shape, processes, steps)
 
     def save(drawn: int, still: int) -> None:
-        # only a state that has come to rest is kept for longer than an iteration, so `still` says which one this is
+        # only a state at rest stays the same for more than one iteration, so `still` identifies the state
         facts = {**about, "drawn": drawn, "still": still}
         said = {FORMAT: json.dumps({**facts, CHECKSUM: BLANK}, sort_keys=True)}
         tensor = {"dtype": "U64", "shape": shape, "data_offsets": [0, 8 * prod(shape)]}
@@ -211,7 +211,7 @@ def run_in_bits(
             changed = strip.advance(SIDE if steps is None else min(SIDE, steps - int(strip.counts[1])))
             late = rank == 0 and time.monotonic() - saved_at > save_every
             table = processes.gather([*changed, *strip.counts, asked(), late])
-            # what one process keeps of another is sent anew if either has changed it
+            # rows that one process copies from another are sent again if either process has changed them
             sent, received = dict[int, NDArray[Any]](), dict[int, NDArray[Any]]()
             for other in {rank - 1, rank + 1} & {*range(processes.size)}:
                 halo, edge = (0, 1) if other < rank else (3, 2)

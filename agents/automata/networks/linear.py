@@ -96,7 +96,7 @@ def cases_of(automaton: Automaton, rule: Term) -> Cases:
             taps.append(np.array(sorted(codes), np.int64))
         ways = combinations(automaton, [len(tiles) for tiles in taps])
         patches_of_worlds.append(np.stack([tiles[way] for tiles, way in zip(taps, ways, strict=True)], axis=1))
-    # those of one world are all different already
+    # the patches of a single world are distinct already
     patches = (
         np.unique(np.concatenate(patches_of_worlds), axis=0) if len(patches_of_worlds) > 1 else patches_of_worlds[0]
     )
@@ -135,8 +135,9 @@ def separate(cases: Cases, most: float = np.inf, excess: NDArray[np.float64] | N
     if solution.x is None:
         return None
     weights, bias = solution.x[:n_features] - solution.x[n_features:n_weights], float(solution.x[n_weights])
-    # with whole numbers float32 makes no errors. A solution is a vertex of what the inequalities allow, so a small
-    # factor usually makes it whole; where the sum has an upper bound, it is divided by that again
+    # float32 makes no errors with whole numbers. A solution is a vertex of the feasible region, so a small factor
+    # usually makes all weights whole. If the sum has an upper bound, the rounded weights are divided by the factor
+    # again
     for factor in range(1, 1 if len(soft) else 1 + MOST_DENOMINATOR):
         part = factor if np.isfinite(most) else 1
         whole, whole_bias = np.round(factor * weights) / part, np.round(factor * bias) / part
@@ -307,9 +308,9 @@ def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
         )
     left, within = cases.on, np.ones(len(cases.on), bool)
     for _ in range(MOST_PARTS):
-        # the next set has all of `left`, and few others of `within`. Equal costs of all others usually do best. Where
-        # these are symmetric, as for a parity, the best sum is a constant; so then each of some others is to be left
-        # out in turn, and more follow it
+        # the next set contains all cases of `left`, and few other cases of `within`. Equal costs of all other cases
+        # usually work best. If the cases are symmetric, as for a parity, the best sum is then a constant. Therefore
+        # some of the other cases are excluded in turn, each by a high cost, which often excludes more cases
         others, inside = np.flatnonzero(within & ~left), within
         by_number = others[np.argsort(cases.read[others].sum(axis=1), kind="stable")]
         ends = np.linspace(0, len(by_number) - 1, N_TRIED).round().astype(int)

@@ -191,7 +191,8 @@ class _Search:
         taps = {tap: [part for part in parts if part.taps == {tap}] for tap in self._automaton.taps}
 
         def cases(tap: str, kinds: Iterable[int]) -> NDArray[np.bool_]:
-            """Return the values that the bits read at a tap can have together, (P, parts), at a tile of some kinds."""
+            """Return which values the parts that read a tap can have together if the tile there has one of some kinds,
+            (P, parts) bool."""
             read = mask_of(set().union(*(part.signals(tap) for part in taps[tap])))
             codes = [self._grid(kind, world[kind], read).ravel() for kind in kinds]
             tiles = np.concatenate(codes if tap == "C" else [[0], *codes])
@@ -237,8 +238,8 @@ class _Search:
         return kept
 
     def _grid(self, kind: int, components: Sequence[Component], read: int) -> Codes:
-        """Return the codes of all tiles of a kind, restricted to the bits that are read, with one axis for each
-        component."""
+        """Return all codes that tiles of a kind can have after all signals outside the bit mask `read` are cleared, as
+        an array with one axis for each component."""
         parts = [np.unique(component.states & read) for component in components]
         self._checked([len(part) for part in parts], kind, [s for component in components for s in component.signals])
         return reduce(np.bitwise_or.outer, parts, np.array(kind + 1))

@@ -260,7 +260,7 @@ def run_of(automaton: Automaton, theorem: Ghosts, atoms: Sequence[Atom], tiles: 
     """Return the run of an automaton on (N, H, W) uint8 mazes, until its states repeat."""
     ghosts, signals = theorem.ghosts(tiles), np.stack([*automaton.trace(tiles)])
     run = Run(tiles, signals, np.zeros(0, np.bool_), MazePicture(tiles, ghosts), ghosts)
-    facts = run.truths(atoms[: len(atoms) // 2])  # behind them are their contraries
+    facts = run.truths(atoms[: len(atoms) // 2])  # the second half of the atoms negates the first half
     return run._replace(atoms=np.concatenate([facts, ~facts]))
 
 
@@ -271,7 +271,7 @@ def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Se
     `unsaid` names the two tiles. An answer that the theorem states already is not guessed.
     """
     shown = automaton.answers[: len(theorem.answers)]
-    # a column for each tile of each run at each time, numbered in the order of what is true of it
+    # a column for each tile of each run at each time, ranked by the atoms that are true there
     facts = np.concatenate([run.atoms.reshape(len(atoms), -1) for run in runs], axis=1)
     ranks = _ranked(facts[: len(atoms) // 2])
     found = {s: _reasons(automaton, s, runs, atoms, facts, ranks) for s in automaton.signals if s not in shown}
@@ -338,7 +338,7 @@ def _reasons(
                 i, j = ((truths == seed).all(axis=1) & is_on).argmax(), np.flatnonzero(~is_on)[missing.argmin()]
                 on_at, off_at = (_placed(automaton, runs, first[each]) for each in (i, j))
                 return f"{signal.name} is on at {on_at} and off at {off_at}, which no ghost tells apart"
-            # what excludes most of the places that are left to explain goes first, then what is far-fetched
+            # leave out atoms first that are true at the fewest places left to explain, then far-fetched atoms
             for place in np.lexsort((-costs, left.sum(axis=0))):
                 if kept[place] and (without := missing - ~off[:, place]).all():
                     kept[place], missing = False, without
@@ -374,7 +374,7 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
     static = {name: value for name, value in ((n, np.asarray(v)) for n, v in runs[0].ghosts.items()) if value.ndim == 3}
     numbers = [(n, tap) for tap in taps for n, value in static.items() if _is_number(n, value)]
     of_map = [n for n, v in static.items() if is_of_map(v) and n.split()[0] not in (STRIDE, N_TILES, SPREAD)]
-    # the forms that are tried, each with its cost: a number or none, its factor b, and the factors c of the map's
+    # the forms that are tried: a number of a tile or None, its factor b, the factors c of the map's numbers, the cost
     shapes = [
         (number, b, cs, abs(b) + sum(cs) + 2 * (number is not None and number[1] != "C"))
         for cs in product(range(4 if len(of_map) < 2 else 3), repeat=len(of_map))
@@ -382,7 +382,7 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
         if number is None or number[1] == "C" or (b > 0 and not any(cs))
     ]
     found: dict[str, Atom] = {}
-    # the changes to off and to on apart: each at a time, with the numbers of its tile
+    # changes to on, then changes to off: each as a row with its time and the numbers of its tile
     for before in (False, True):
         events = []
         for run in runs:
@@ -412,7 +412,8 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
                 same = n_alike == most and cost >= simplest - 2 and (alike == explained).all()
                 if same or (cost > simplest and n_alike >= NEARLY * most):
                     for atom in _times(at, b, number, {name: c for name, c in zip(of_map, cs, strict=True) if c}):
-                        # of times that are the same on every maze, that of the ghost of its name is likelier
+                        # of several times that are equal on every maze, a time of the ghost with the signal's name is
+                        # the likeliest
                         own = number is not None and number[0].lower().split()[0] == signal.name.lower()
                         found[atom.words] = atom._replace(cost=atom.cost - own)
             left = left[~explained]

@@ -78,11 +78,11 @@ def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
         for drawn in shown_twice if left >= 0 else ():
             shown = drawn.reshape(task.shape_of_answers(*tiles.shape))
             others = np.flatnonzero((shown != targets).any(axis=tuple(range(1, shown.ndim))))
-            if not len(others):  # they show what solve returns, of which nobody needs to be asked
+            if not len(others):  # all outputs equal the solver's answers
                 continue
             try:
                 wrong = others[~task.is_optimal(tiles[others], shown[others])]
-            except Exception as error:  # it is anything that its author wrote
+            except Exception as error:  # an author's function may raise anything
                 what = f"is_optimal of the task {task.name!r} fails on what {automaton.name} shows"
                 raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
             if len(wrong):
@@ -118,7 +118,7 @@ def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64], most: int) 
         if t in times:
             at_due[due == t] = shown()[due == t]
         before, after = after, view.signals
-        # at rest, or in a cycle of two states, as automata with a clock end, that show the same
+        # the state is at rest, or alternates between two states with the same answers, as a clock does
         same = t > 1 and np.array_equal(before[:, answers], after[:, answers])
         if same and np.array_equal(automaton.advance(view), before):
             at_due[due > t] = shown()[due > t]

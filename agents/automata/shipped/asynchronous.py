@@ -126,7 +126,7 @@ def _claims(steps: Steps) -> Iterator[Claim]:
     def in_step(one: Place, its: Number, other: Place, time: Number) -> Truth:
         return implies(is_free(maze, one) & runs(other, time), time >= its - 1)
 
-    # what is supposed: all is so before, and clocks of neighbours are in step
+    # premises: all facts are true before the update, and clocks of neighbours are in step
     given = [rounds >= 0, *(time(at) >= 0 for at in (CENTRE, *near))]
     given += [fact for at in (CENTRE, *near) for fact in correct(held(at), at, time(at), rounds).values()]
     given += [in_step(CENTRE, time(CENTRE), at, time(at)) for at in near]
@@ -135,7 +135,7 @@ def _claims(steps: Steps) -> Iterator[Claim]:
     waits = reduce(or_, (runs(at, time(at)) & (time(at) < time(CENTRE)) for at in near))
     goes_on, then = runs(CENTRE, time(CENTRE)) & ~waits, maze.of_map("then")
     given += [implies(goes_on, then == time(CENTRE) + 1), implies(~goes_on, then == time(CENTRE))]
-    # all is so at first, after an update, and after one of two neighbours at once
+    # the facts are true at first, after an update of one tile, and after an update of two neighbours at once
     off = dict.fromkeys(S, steps.t < 0)
     yield Claim("all is so at first", [], [*correct(off, CENTRE, steps.t * 0, steps.t * 0).values()])
     for name, fact in correct(steps.after(maze, held)(CENTRE), CENTRE, then, rounds + 1).items():

@@ -65,7 +65,8 @@ class CanonicalPath:
 
     @property
     def enter(self) -> tuple[IntEnum, ...]:
-        """The signals of the moves by which the path enters a tile, in the order of directions."""
+        """The signals ENTER_U and so on, in the order of directions. ENTER_U is on where the path comes to a tile by a
+        move up, and so on."""
         return tuple(self.signals[f"{self.prefix}ENTER_{towards}"] for towards in self.order)
 
     @property
