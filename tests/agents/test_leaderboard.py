@@ -609,7 +609,7 @@ class TestBoard:
         assert len(figures) == len(rows) == 52
         searching = {each.name for each in published() if each.searches}
         assert searching == {
-            *("EqR, 128 starts", "LDT", "LDT, one answer a maze"),
+            *("EqR, 128 starts", "LDT", "LDT, trained on one answer per maze"),
             *("PTRM", "PTRM, most frequent answer", "UFM, 100 runs"),
         }
         assert {each.name for each in published() if each.search == "not stated"} == {"Attractor", "CMM"}
