@@ -190,8 +190,8 @@ class TrainingConfig(
 
     @property
     def n_shown(self) -> int:
-        """Number of leading channels that the loss reads: those of the answer, and of the guidance if that has a
-        weight."""
+        """Number of leading channels that the loss reads: the channels of the answer and, if guidance has a weight, of
+        the guidance."""
         return len(self.problem.answers) + len(self.guided)
 
     @property
@@ -358,9 +358,9 @@ def register_preset(name: str, base: str | None = None, **options: Any) -> None:
     Each option is checked now; whether they go together is checked when the preset is used, since that loads torch.
 
     Args:
-        name: its name.
-        base: a preset whose options it inherits, by default none.
-        options: options by name, as `changed` takes them; they replace those of the base.
+        name: the name of the new preset.
+        base: a preset from which the new preset inherits options, by default none.
+        options: options by name, as `changed` takes them; they replace options of the base.
 
     Raises:
         ValueError: the name of a preset of this package, an unknown base or option, or a bad value.

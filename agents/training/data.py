@@ -1,4 +1,4 @@
-"""Levels to train on: fixed or new ones, prepared in the background, and never levels of test sets."""
+"""Levels to train on: fixed or fresh levels, prepared in the background, and never levels of test sets."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class LevelStream:
         return self.fixed[indices]
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> Batch:
-        """Return n levels, (n, size + 2, size + 2), none of them held out: from the level set if there is one, else new
-        ones.
+        """Return n levels, (n, size + 2, size + 2), of the level set or, without a level set, fresh levels. None of
+        them are held out.
 
         Fresh levels come from all families in equal parts, in random order. A `long_fraction` of each family is long.
 
@@ -116,7 +116,8 @@ class LevelStream:
         return concatenate(parts)[rng.permutation(n)]
 
     def _allowed(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Tiles:
-        """Return (n, size + 2, size + 2) levels of a family, each variant in equal parts; held-out ones are redrawn."""
+        """Return (n, size + 2, size + 2) levels of a family, each variant in equal parts; a held-out level is drawn
+        again."""
         kind, task = FAMILIES[family], self.config.problem
         tiles, places = np.empty((n, size + 2, size + 2), np.uint8), np.arange(n)
         for _ in range(PATIENCE):

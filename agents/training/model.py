@@ -42,10 +42,10 @@ def begin_with(model: Policy, name: str) -> None:
 
     Args:
         model: a model of the same class, with weights of the same shapes. Or an `NCA` with shared weights, of the same
-            task, taps and kind of pooling, with at least as many channels: the first get the weights, and no other
-            channel feeds into these. With max-pooling, which reads all channels and writes the last, both need as many.
-            With `n_frozen`, the last channels get the weights of a network with that many channels, for any task with
-            the same kinds of tile. The model's weights are changed in place.
+            task, taps and kind of pooling, with at least the network's number of channels: the first channels get the
+            weights, and no other channel feeds into them. With max-pooling, which reads all channels and writes the
+            last, the numbers must be equal. With `n_frozen`, the last channels get the weights of a network with
+            `n_frozen` channels, for any task with the same kinds of tile. The model's weights are changed in place.
         name: the name of a network that ships, or the path of a model file.
 
     Raises:

@@ -37,8 +37,8 @@ def reporting(
     Args:
         run: the folder of the run, which has begun.
         stream: the levels of the run.
-        update: the update of the checkpoint from which it continues, or 0.
-        on_update: receives each line too, once it is in the folder.
+        update: the update of the checkpoint from which the run continues, or 0.
+        on_update: receives each line too, after the line is in the folder.
         tensorboard: whether to write events, into the folder `tb`.
 
     Yields:
@@ -51,7 +51,7 @@ def reporting(
     config, drawn_at, n_drawn, lines = stream.config, -EVERY, 0, run.lines
 
     def draw(policy: Policy | None = None) -> None:
-        """Draw what the policy does, if one is given, and the curves, if there are new lines."""
+        """Draw rollouts of the policy, if it is given, and the curves, if there are new lines."""
         nonlocal drawn_at, n_drawn
         if not lines:
             return

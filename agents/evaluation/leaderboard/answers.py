@@ -1,4 +1,4 @@
-"""Scores of answers to benchmark mazes: whether a path is the label, an equally short one, or at least a valid one."""
+"""Scores of answers to benchmark mazes: whether a path equals the label, is as short as possible, or is valid."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def judge(
         tiles: (N, H, W) uint8.
         paths: (N, H, W) bool, the answers, both ends included.
         labels: (N, H, W) bool, from the set's `label`.
-        canonical: (N, H, W) bool, the canonical solutions in the policy's order of directions; by default those of
-            `solvers.shortest_path` in the usual one.
+        canonical: (N, H, W) bool, the canonical solutions in the policy's order of directions; by default the
+            solutions of `solvers.shortest_path`, in the usual order.
 
     Returns:
         Score -> (N,) bool.
@@ -47,11 +47,11 @@ def judge(
 
 
 def judge_moves(tiles: Tiles, paths: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
-    """Return which first moves are correct: along the answers, from the source to the one tile of the path beside it.
+    """Return which answers have a correct first move, and from which sources all first moves on the way are correct.
 
-    A first move is correct if it comes nearer to the target. Followed, it is correct if every first move on the way to
-    the target is correct: each next move is the first one of the level whose source is the tile that the last one
-    reached.
+    The first move of an answer leads from the source to the single tile of the path beside the source. It is correct if
+    it comes nearer to the target. The way from a source follows these moves: the next move is the first move in the
+    level with the reached tile as source.
 
     Args:
         tiles: (N, H, W) uint8, mazes with their source on every tile from which there is a way to their target.
