@@ -1,5 +1,9 @@
 """Moves that answers contain, as auxiliary targets."""
 
+import json
+import statistics
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +13,8 @@ from maze_nca_gym.mazes import Tile
 from maze_nca_gym.mazes.benchmark_sets import find_benchmark_set
 from maze_nca_gym.mazes.guidance import STEPS, first_steps
 from maze_nca_gym.mazes.solvers import shortest_path
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +50,14 @@ def test_a_level_with_other_walls_has_no_moves(solved):
     moves = answer_moves(tiles[:1], labels[:1])(tiles[1:])
     assert not moves.channels.any()
     np.testing.assert_array_equal(moves.after == 0, tiles[1:] == Tile.WALL)
+
+
+def test_the_pages_have_the_figures_of_the_five_seeds():
+    seeds = json.loads((ROOT / "docs/maze-hard-moves.json").read_text(encoding="utf-8"))["seeds"]
+    page, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/maze-hard.md", "README.md"))
+    assert len(seeds) == 5
+    exact, optimal = ([100 * seed["test"][metric] for seed in seeds] for metric in ("exact", "optimal"))
+    assert " | ".join(f"**{', '.join(f'{value:.1f}' for value in values)}**" for values in (exact, optimal)) in page
+    said = [f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}" for values in (optimal, exact)]
+    assert " | 5,760 | " + " | ".join(said) in page
+    assert f"the moves in them: {statistics.mean(optimal):.1f} % valid and optimal" in readme
