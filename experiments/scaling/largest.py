@@ -39,8 +39,8 @@ SECTION = """## The largest mazes
 
 ![Seconds against tiles](largest.png)
 
-Made by `python -m experiments.scaling.largest`. The whole path of the network is that of the exact solver on
-{correct} of {all} mazes. What this means, and the columns: [question 7](questions/largest-maze.md).
+Made by `python -m experiments.scaling.largest`. The whole path of the network equals the exact solution on
+{correct} of {all} mazes. [Question 7](questions/largest-maze.md) explains the columns and the result.
 
 {table}
 

@@ -32,8 +32,8 @@ GUARANTEES = {
 LEVEL_FACTS = (
     ("Free tiles n", "free"),
     ("Free tiles connected with the source", "reached"),
-    ("Edges L from source to target", "lengths"),
-    ("Diameter D in edges", "diameters"),
+    ("Moves L from the source to the target", "lengths"),
+    ("Diameter D in moves", "diameters"),
 )
 
 
@@ -90,20 +90,30 @@ def markdown(results: Results, command: str) -> str:
 def _head(results: Results, command: str) -> str:
     host, effort = machine(), results.effort
     n_runs = sum(len(cell.steps) for cell in results.cells)
-    paragraphs = (
+    about = (
+        "*Question: how many iterations (steps) do the hand-coded automata need as mazes grow?* "
+        f"**{n_runs:,} runs, {results.n_violations} violations**: the answer of every run was compared with the exact "
+        "solvers, and the number of steps with the formula or bound that the module of the automaton derives. The next "
+        "table lists these formulas.",
         f"Made by `{command}` on one core of a machine with {host['cores']} cores ({host['system']}, Python "
         f"{host['python']}, PyTorch {host['torch']}).",
-        f"**{n_runs:,} runs, {results.n_violations} violations**: what every automaton found was compared with the "
-        "exact solvers, and its number of steps with the formula or bound that its module derives. L, D and n are "
-        "edges from source to target, edges of the diameter, and free tiles.",
-        "Entries of the tables are means, with the least and the greatest in brackets. Size 16 is 16 x 16 tiles within "
-        f"a wall. Of each family and size there are {effort.n_levels} levels (of {' and '.join(ALWAYS_EQUAL)} one, as "
-        f"all are equal), the same for every automaton. An automaton had {effort.budget:g} s for each family and size: "
-        '"2 of 3" says that the other levels were left out because the next one would have taken longer, "left out" '
-        "that already the first would, with about the time that it would have taken.",
+    )
+    terms = (
+        "**L** is the number of moves from the source to the target, **D** the number of moves of the diameter, and "
+        "**n** the number of free tiles.",
+        "**Entries** of the tables are means over levels, followed by the smallest and the largest value in brackets.",
+        "**Sizes** leave out the frame of walls: size 16 is 16 x 16 tiles within the frame.",
+        f"**Levels**: every automaton ran on the same {effort.n_levels} levels of each family and size. "
+        f"{' and '.join(f'`{name}`' for name in ALWAYS_EQUAL)} have one level of each size, because all would be "
+        "equal.",
+        f'**Time limit**: each automaton had {effort.budget:g} s for each family and size. "2 of 3" means that two of '
+        'three levels ran, because the third would have exceeded the limit. "left out" means that no level ran. The '
+        "time in brackets is the estimated time of the first level.",
     )
     picture = "![Steps against path length and number of tiles](scaling.png)"
-    return "\n\n".join(["# How the hand-coded automata scale", picture, *(fill(text, 120) for text in paragraphs)])
+    listed = "\n".join(fill(f"- {text}", 120, subsequent_indent="  ") for text in terms)
+    paragraphs = (fill(text, 120, break_on_hyphens=False) for text in about)
+    return "\n\n".join(["# How the hand-coded automata scale", *paragraphs, picture, listed])
 
 
 def _guarantees_section(results: Results) -> str:
@@ -146,16 +156,18 @@ def _search_section(results: Results, automaton: str) -> str:
 
     parts = [f"## {automaton.capitalize()}", part("Steps", lambda cell, _: spread(cell.steps))]
     if automaton == "depth-first":
-        parts.append(part("Steps / tiles visited", lambda cell, mazes: _ratios(cell.steps, mazes.reached)))
+        title = "Steps divided by the number of visited tiles"
+        parts.append(part(title, lambda cell, mazes: _ratios(cell.steps, mazes.reached)))
     else:
         parts += [
-            part("Steps / n", lambda cell, mazes: _ratios(cell.steps, mazes.free)),
+            part("Steps divided by n", lambda cell, mazes: _ratios(cell.steps, mazes.free)),
             part(
-                "T / n, T being the steps until all eccentricities are known",
+                "T divided by n, where T is the number of steps until all eccentricities are known",
                 lambda cell, mazes: _ratios(cell.known, mazes.free),
             ),
             part(
-                "Steps of n searches one after the other, the sum of all eccentricities + 2, / T",
+                "How much slower n searches one after another would be: their steps (the sum of eccentricity + 2 over "
+                "all free tiles), divided by T",
                 lambda cell, mazes: _ratios(mazes.one_by_one, cell.known),
             ),
         ]
@@ -169,8 +181,8 @@ def _time_section(results: Results) -> str:
 
     return f"""## Milliseconds a step
 
-Processor time of one core for one level, over all families. Whatever else the machine does makes it longer, so these
-tell no more than orders of magnitude; the numbers of steps are the same on every machine.
+Processor time of one core for one level, over all families. Other programs on the machine lengthen these times, so that
+they are orders of magnitude only. The numbers of steps, in contrast, are the same on every machine.
 
 {_automata_table(results, results.automata, entry)}"""
 
