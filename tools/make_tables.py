@@ -45,7 +45,7 @@ def policies() -> str:
         row
         for name, card in cards().items()
         if name not in shipped
-        for row in _rows(f"`{name}` (not shipped)", untrained(card), card["metrics"])
+        for row in _rows(f"`{name}` (not included)", untrained(card), card["metrics"])
     ]
     lines += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join(lines) + "\n"
