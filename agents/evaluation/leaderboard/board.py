@@ -34,23 +34,35 @@ from .rows import (
 BOARD, PAGE, SOURCES, PICTURE = "leaderboard.json", "leaderboard.md", "leaderboard-sources.md", "leaderboard"
 _HEAD = f"""# Leaderboard
 
-This page lists the percentage of mazes that each solver answers correctly. `maze-nca-gym bench` made the page and a
-second page with the [sources]({SOURCES}): the training and the measurement behind each row.
+This page compares published networks with the policies of this package: the percentage of mazes that each solver
+answers correctly. `maze-nca-gym bench` made the page and a second page with the [sources]({SOURCES}), which lists the
+training and the measurement behind each row.
 """
 _SUMMARY = """\
 ## The best of each kind
 
-In this table, compare figures only within a row, because sets and scores differ. The last columns differ in training:
-networks in *answers* learned from solutions alone. Networks in *guidance* also learned from the first move at every
-tile, and networks in *rule* learned from an automaton. Published networks learned from answers unless the cell names
-something else. † marks figures on other mazes of the same kind. *Peak* marks the moment of a training at which the test
-mazes were solved best.
-
-Training mazes also differ within a row, and the sources list them. For example, on Maze-Hard `nca-shortest-path`
-learned from generated mazes. The five networks guided-DLRU (98.4 % on average) learned from the 1,000 published
-training mazes, with the preset `guided` and the labels' order of directions: down, left, right, up. From the same
-answers alone, the published aNCA is ahead of this package's networks.
+Each row of the table is a set of mazes with published results. Compare figures only within a row, because sets and
+scores differ.
 """
+_COLUMNS = """
+The columns differ in training:
+
+- **published** and **published, search**: networks of other publications. They learned from solutions alone, unless the
+  cell names something else. A solver that *searches* runs several times on a maze and chooses an answer without knowing
+  the solution.
+- **answers**: networks that learned from solutions alone.
+- **guidance**: networks that learned from solutions and from the first move at every tile.
+- **rule, by hand**: networks that learned from an automaton, and weights that were written from rules or by hand.
+
+† marks figures on other mazes of the same kind. *Peak* marks the moment of a training at which the test mazes were
+solved best.
+
+Training mazes differ within a row too, and the sources list them. For example, on Maze-Hard `nca-shortest-path` learned
+from generated mazes. The five networks guided-DLRU (98.4 % on average) learned from the 1,000 published training mazes,
+with the preset `guided` and the labels' order of directions: down, left, right, up. Among networks that learned from
+the solutions of these mazes alone, the published aNCA is ahead of this package's networks.
+"""
+
 _SOURCES = f"""# Leaderboard: sources
 
 How each row of the [leaderboard]({PAGE}) was trained and measured, set by set. Made by `maze-nca-gym bench`.
@@ -58,8 +70,8 @@ How each row of the [leaderboard]({PAGE}) was trained and measured, set by set. 
 _PICTURE = f"""\
 ![Percent solved against weights, a panel for each set and score]({PICTURE}.png)
 
-The picture contains the sets with published results on the same mazes. The tables below contain all sets. The axis is
-stretched towards 100 %, so that equal steps up halve the failures. Rings are solvers that search.
+The picture contains the sets with published results on the same mazes. The tables below contain all sets. The vertical
+axis is stretched towards 100 %: each equal step up halves the failures. Rings are solvers that search.
 """
 _EXPLANATION = f"""
 ## How to read the tables
@@ -145,7 +157,7 @@ class Board(Results[Measured]):
                 found = ("".join(line.text(score)) for score in scores)
                 cells.append((_shown(line, name), weights, line.entry.learns_from, *found))
             tiles = f"{benchmark.side} x {benchmark.side} tiles"
-            facts = [*benchmark.stands_for.split("; "), tiles, *f"from {benchmark.source}".split("; ")]
+            facts = [*benchmark.stands_for.split("; "), tiles, *f"source: {benchmark.source}".split("; ")]
             table = Table(("solver", "weights", "learns from", *scores), cells, ("weights", *scores))
             page = compared if others else alone
             page += [
@@ -161,7 +173,7 @@ class Board(Results[Measured]):
             alone = ['<details markdown="1">', "<summary>Sets without published results</summary>", "", *alone]
             alone += ["</details>", ""]
         best = self.best()
-        summary = [_SUMMARY, best.markdown(), ""] if best.rows else []
+        summary = [_SUMMARY, best.markdown(), _COLUMNS] if best.rows else []
         return "\n".join([_HEAD.rstrip() + "\n", *summary, _PICTURE * picture + _EXPLANATION, *compared, *alone])
 
     def best(self) -> Table:

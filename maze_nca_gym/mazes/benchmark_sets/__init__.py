@@ -165,7 +165,7 @@ def _all_sets() -> Iterator[BenchmarkSet]:
         yield BenchmarkSet(
             name=f"{name}-redrawn",
             stands_for=rule if split == "test" else f"{rule}; for training",
-            source="procedure of Searchformer, arXiv 2402.14083, and HRM, arXiv 2506.21734; drawn here",
+            source="the procedure of Searchformer, arXiv 2402.14083, and HRM, arXiv 2506.21734; generated here",
             n=1000,
             side=hard.SIDE,
             draw=partial(hard.hard_levels, split),
@@ -179,43 +179,46 @@ def _all_sets() -> Iterator[BenchmarkSet]:
         draw = partial(prim.prim_levels, side)
         yield BenchmarkSet(name=f"anca-prim-{side}", stands_for=rule, source=source, n=1000, side=side, draw=draw)
     # kinds of mazes that other papers describe, drawn by their rules
-    perfect, source = "perfect maze with a border, any two tiles", "size of CTM's, arXiv 2505.05522; drawn here"
+    perfect, source = "perfect maze with a border, any two tiles", "the sizes of CTM, arXiv 2505.05522; generated here"
     for size, n in ((39, 1000), (99, 200)):
         yield _drawn("ctm", size, n, _generated(generation.perfect, size - 2), perfect, source, frame=0)
     rule = "perfect maze with a border, carved from its start, which is nearly always a dead end; any cell as goal"
-    source = "{} of DT-Net's, arXiv 2202.05826; drawn here"
+    source = "the {} of DT-Net, arXiv 2202.05826; generated here"
     for size, n in ((9, 1000), (13, 1000), (59, 500), (201, 100)):
         yield _drawn("dt-net-rooted", size, n, _cells(size, "start"), rule, source.format("rule"))
         like = f"dt-net-rooted-{size}"
         yield _drawn(
-            "dt-net", size, n, _generated(generation.perfect, size), perfect, source.format("size"), redraws=like
+            "dt-net", size, n, _generated(generation.perfect, size), perfect, source.format("sizes"), redraws=like
         )
-    free = "perfect maze with a border, any two cells, the start mostly no dead end"
+    free = "perfect maze with a border, any two cells; most starts are not dead ends"
     loops = "maze with a border, a tenth of the walls between cells open, any two cells"
-    source = "rule of On Logical Extrapolation for Mazes, arXiv 2410.03020; drawn here"
+    source = "the rule of On Logical Extrapolation for Mazes, arXiv 2410.03020; generated here"
     for size, n in ((9, 1000), (59, 500)):
         yield _drawn("dt-net-free", size, n, _cells(size, "any"), free, source)
         yield _drawn("dt-net-loops", size, n, _cells(size, "any", 0.1), loops, source)
     rule = "perfect maze with a border, any two cells, carved from a third one"
-    source = "rule of NeuralSolver's, arXiv 2402.15393; drawn here"
+    source = "the rule of NeuralSolver, arXiv 2402.15393; generated here"
     for size, n in ((23, 1000), (59, 500)):
         yield _drawn("1s-maze", size, n, _cells(size, "third"), rule, source)
-    rule = "maze of cells, any share of its tiles open, any two ends; if its side is even, two sides have no border"
-    source = "rule of GPPN's for moves to north, east, west and south, arXiv 1806.06408; drawn here"
+    rule = (
+        "maze of cells with a random share of further open tiles, any two ends; if its side is even, two sides have no "
+        "border"
+    )
+    source = "the rule of GPPN for moves to north, east, west and south, arXiv 1806.06408; generated here"
     for side in (15, 28):
         yield _drawn("news", side, 1000, partial(news_levels, side), rule, source, frame=0)
     for side, n in ((15, 100), (28, 20)):
         rule = f"the first {n} mazes of news-{side}, each once for every tile from which there is a way to its goal, "
         levels = _named(f"news-{side}", partial(news_levels, side))
         yield _drawn("news-every", side, n, levels, f"{rule}as the start", source, frame=0, every_tile=True)
-    rule, source = "random maze, half of it walls", "the paper's mazes; drawn here"
+    rule, source = "random maze, half of it walls", "the paper's rule; generated here"
     for size, n in ((16, 1000), (32, 1000), (64, 500), (128, 200)):
         yield _drawn("paper", size, n, _generated(generation.random, size), rule, source)
     rule = (
-        f"maze of cells with loops, every fourth cut in two, and then {streams.EDITS} edits of one passage in a row; "
-        "no route is an empty answer"
+        f"stream: a maze of cells with loops, every fourth cut in two, followed by {streams.EDITS} edits of one "
+        "passage each; if there is no route, the answer is empty"
     )
-    source = "like Cleo Spiers' study, but with ends at random and another cut; drawn here"
+    source = "a rule like that of Cleo Spiers' study, but with random ends and another cut; generated here"
     for size, n in ((23, 100), (101, 10)):
         edits = partial(stream_levels, (size + 1) // 2)
         yield _drawn("edits", size, n, edits, rule, source, stream=STREAM, may_be_empty=True)
