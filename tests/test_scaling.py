@@ -174,7 +174,7 @@ def test_the_network_that_computes_what_changes_is_timed_beside_searches(tmp_pat
     assert all(record["correct"] and record["path"] == 2 * record["moves"] + 2 for record in records)
     assert records[0]["moves"] == distances[place_of(tiles, Tile.TARGET)]
     write_largest(records, tmp_path)
-    assert "exact solver on\n2 of 2 mazes" in (tmp_path / "largest.md").read_text()
+    assert "exact solution on\n2 of 2 mazes" in (tmp_path / "largest.md").read_text()
     with Image.open(tmp_path / "largest.png") as image:
         assert image.width > image.height
 

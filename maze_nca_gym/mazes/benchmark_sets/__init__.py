@@ -139,7 +139,7 @@ def _all_sets() -> Iterator[BenchmarkSet]:
         yield BenchmarkSet(
             name=name,
             stands_for=f"perfect maze with a border, its only path of 100 to 140 moves{use}",
-            source="EqR, arXiv 2605.21488: the same levels",
+            source="EqR, arXiv 2605.21488; the same levels",
             n=unique.SPLIT,
             side=unique.SIDE,
             draw=partial(unique.split_levels, part),
@@ -150,7 +150,7 @@ def _all_sets() -> Iterator[BenchmarkSet]:
         yield BenchmarkSet(
             name=name,
             stands_for=f"HRM's Maze-Hard itself, its {split} mazes; needs its files (bench --data)",
-            source="HRM, arXiv 2506.21734: the same levels, read from its files",
+            source="HRM, arXiv 2506.21734; the same levels, read from its files",
             n=original.N,
             side=hard.SIDE,
             draw=partial(_refuse, name),
@@ -174,7 +174,7 @@ def _all_sets() -> Iterator[BenchmarkSet]:
             redraws=name if split == "test" else None,
         )
     rule = "perfect maze with a border by randomised Prim, start in the left third, goal in the right third"
-    source = "aNCA, github.com/mspitzna/NCAtorch: the same levels"
+    source = "aNCA, github.com/mspitzna/NCAtorch; the same levels"
     for side in (21, 31):
         draw = partial(prim.prim_levels, side)
         yield BenchmarkSet(name=f"anca-prim-{side}", stands_for=rule, source=source, n=1000, side=side, draw=draw)
