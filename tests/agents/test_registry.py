@@ -3,6 +3,7 @@ import re
 import subprocess
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import torch
@@ -73,6 +74,12 @@ def test_those_to_use_come_first_and_the_rest_is_asked_for():
         best = everything[f"nca-{task}"].scores["complete, random-16"]
         others = [info for info in everything.values() if info.task == task and not info.exact]
         assert all(info.scores["complete, random-16"] <= best for info in others)
+
+
+def test_the_page_of_policies_gives_the_advice_that_the_command_prints():
+    page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([\w-]+)` \| ([^|]+) \| [^|]+ \|$", page, re.MULTILINE))
+    assert rows == {name: info.when for name, info in list_policies().items()}
 
 
 def test_every_part_of_a_name_is_explained():
