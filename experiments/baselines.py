@@ -51,7 +51,7 @@ ALGORITHMS = {
 }
 """Name of a file of hyperparameters -> module and class of the algorithm."""
 interquartile_mean = partial(trim_mean, proportiontocut=0.25, axis=-1)  # Agarwal et al., 2021, arXiv:2108.13264
-REFERENCES = {"supervised": "nca-shortest-path-small", "proven": "shortest-path-bfs"}
+REFERENCES = {"supervised": "nca-shortest-path-small", "exact": "shortest-path-bfs"}
 """How a policy came about -> its name."""
 N_TEST = 512
 """Unseen levels: the first of the validation set for every point of a curve, of the test set at the end."""
