@@ -216,7 +216,7 @@ class SearchAboveForBelow(DepthFirst):
 
 
 class SearchAnyRival(DepthFirst):
-    """The pseudocode: the route flows in "if any of the higher priority neighbors" are free, where it must be none."""
+    """The text: the route flows in "if any of the higher priority neighbors" are free, where it must be none."""
 
     def change(self, weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
         """Let a route beside the tile count 3, so that 3 minus the number of free rivals shows both."""
