@@ -32,7 +32,7 @@ def test_a_row_an_algorithm_and_nothing_is_run_twice(
     first = capsys.readouterr().out
     assert [line.split(" |")[0].strip("| ") for line in first.splitlines() if line.startswith("|")][2:] == [
         *("ppo-nca", "a2c", "random actions"),
-        *("supervised, `nca-shortest-path-small`", "proven, `shortest-path-bfs`"),
+        *("supervised, `nca-shortest-path-small`", "exact, `shortest-path-bfs`"),
     ]
     assert first.count("(") == 2  # an interval for each algorithm
     monkeypatch.setattr(baselines, "make_run", None)
