@@ -79,7 +79,7 @@ def test_the_episode_of_the_quick_start_works_for_any_policy(name):
 def test_the_policies_that_draw_no_single_path_end_as_the_quick_start_says():
     (code,) = (block for block in PYTHON if "load(" in block)
     drawings = {name for name in list_policies(all=True) if find_policy(name).exact and load(name).output != "path"}
-    stated = dict(re.findall(r"`([a-z-]+)` at (-?\d+\.\d+)", EPISODE))
+    stated = dict(re.findall(r"`([a-z-]+)` returns (-?\d+\.\d+)", EPISODE))
     assert stated.keys() == drawings
     for name, accuracy in stated.items():
         seen: dict[str, Any] = {}
