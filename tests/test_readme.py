@@ -152,7 +152,8 @@ def test_its_benchmark_figures_are_those_of_the_leaderboard():
 
 def test_its_other_figures_are_those_of_the_package():
     section = README.split("## Results")[1].split("\n## ")[0]
-    for name, start in (("nca-shortest-path-hinted", "A network that learned"), ("nca-shortest-path", "A network trained")):
+    starts = {"nca-shortest-path-hinted": "A network that learned", "nca-shortest-path": "A network trained"}
+    for name, start in starts.items():
         (row,) = (line for line in section.splitlines() if line.startswith(f"| {start}"))
         assert f"{load(name).n_weights:,} weights" in row
     page = (ROOT / "docs/paper-errata.md").read_text(encoding="utf-8")
