@@ -91,10 +91,11 @@ def _head(results: Results, command: str) -> str:
     host, effort = machine(), results.effort
     n_runs = sum(len(cell.steps) for cell in results.cells)
     about = (
-        "*Question: how many iterations (steps) do the hand-coded automata need as mazes grow?* "
+        "*Question: how many iterations (steps) do the hand-coded automata need as mazes grow?* **Linearly many**: the "
+        "canonical shortest path of L moves takes 2 L + 2 steps, and the diameter of a maze with n free tiles takes at "
+        "most 8 n steps.",
         f"**{n_runs:,} runs, {results.n_violations} violations**: the answer of every run was compared with the exact "
-        "solvers, and the number of steps with the formula or bound that the module of the automaton derives. The next "
-        "table lists these formulas.",
+        "solvers, and the number of steps with the formula or bound that the module of the automaton derives.",
         f"Made by `{command}` on one core of a machine with {host['cores']} cores ({host['system']}, Python "
         f"{host['python']}, PyTorch {host['torch']}).",
     )
