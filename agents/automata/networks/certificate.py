@@ -7,10 +7,10 @@ fast convolutions (`NCA._in_float64`). It does not prove two things:
 - that the automaton's invariant, if there is one, holds at every tile. `assumed` states whether the proof relies on the
   invariant.
 
-`proving.proof` proves both for all automata of this package except two. For the automaton of the diameter it proves the
-invariant, and the automaton's module argues that it solves mazes. For the automaton of both tasks it proves that the
-automaton solves mazes, but not the invariant. `tests/agents/test_hinting_exhaustive.py` tests all of this on all mazes
-of up to 3 x 4 or 4 x 3 tiles: 287,852 mazes with a source and a target, and 9,418 mazes for the diameter.
+`proving.proof` proves both for some automata of this package. `proof.ARGUED` lists the automata whose modules argue one
+of them on paper. The invariant of the wall follower is proven only with axioms of its author.
+`tests/agents/test_hinting_exhaustive.py` tests the automata of the shortest path, of healing and of the diameter on all
+mazes of up to 3 x 4 or 4 x 3 tiles: 287,852 mazes with a source and a target, and 9,418 mazes for the diameter.
 
 The proof is an induction over iterations. Suppose that at some iteration:
 
