@@ -87,8 +87,8 @@ class Examiner:
     @threads(1)
     @torch.no_grad()
     def refusal(self, tiles: Tiles) -> str:
-        """Return the error of one iteration on the first of (N, H, W) mazes; empty if the policy runs on some of them,
-        since an error on others is then no matter of their shape."""
+        """Return the error of one iteration on (N, H, W) mazes, in words. It is empty if the policy runs on one of
+        `N_TRIED` of them, because errors on others are then not due to the shape."""
         errors = list[str]()
         for index in np.linspace(0, len(tiles) - 1, min(len(tiles), N_TRIED)).astype(int).tolist():
             maze = encode(self.policy, tiles[index : index + 1])
@@ -122,8 +122,8 @@ def _words(error: Exception) -> str:
 
 
 def solvable(task: Task, tiles: Tiles) -> tuple[Tiles, NDArray[np.bool_]]:
-    """Return those of (N, H, W) mazes that have an answer, and their canonical solutions. Mazes that the task's solver
-    refuses are left out, since its generators may never draw them."""
+    """Return the mazes that have an answer among (N, H, W) mazes, and their canonical solutions. Mazes that the task's
+    solver refuses with an error are left out, since the task's generators may never draw them."""
     try:
         targets = task.solve(tiles)
     except Exception:

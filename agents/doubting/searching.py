@@ -33,7 +33,7 @@ N_EVOLVING = 256
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number of things in words: 1 maze, 1,000 mazes."""
+    """Return a number with its noun, in the plural unless the number is 1: "1 maze", "1,000 mazes"."""
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
@@ -108,7 +108,7 @@ class Search:
 
     @property
     def has_border(self) -> bool:
-        """Whether small mazes have a border of walls: those of a policy that states that it needs one, or a size."""
+        """Whether the search puts a border of walls around small mazes: if the policy needs one, or has a size."""
         policy = self.examiner.policy
         return policy.guarantees.needs_border or policy.size is not None
 

@@ -353,13 +353,13 @@ class Effect:
 
     @property
     def name(self) -> str:
-        """The comparison in words: "n_channels 16, not 8"."""
+        """The comparison in words, such as "n_channels 16, not 8"."""
         return f"{self.option} {in_words(self.value)}, not {in_words(self.base)}" + f", {self.where}" * bool(self.where)
 
     @property
     def verdict(self) -> str:
-        """A word on whether the published effect appears, has the other sign, or is unclear: within two standard errors
-        of zero."""
+        """A word about the published effect: "appears" if ours has the same sign, "differs" if it has the other sign,
+        and "unclear" within two standard errors of zero, or if nothing was published."""
         if self.published is None or self.error is None or abs(self.difference) <= 2 * self.error:
             return "unclear"
         return "appears" if self.published * self.difference > 0 else "differs"
@@ -489,7 +489,8 @@ class SweepResults(Results[SweepRow]):
         return table_of([({"effect": name}, own) for name, own in cells.items()], about + BESIDE * (over != "seeds"))
 
     def tables_of_sets(self) -> list[Table]:
-        """Return two tables for each set of levels, rows and effects, narrow enough for a terminal."""
+        """Return two tables for each set of levels, one of the rows and one of the effects, narrow enough for a
+        terminal."""
         tables = []
         for name in dict.fromkeys(measure.split(" ", 1)[0] for measure in self.measures or [""]):
             own, start = [measure for measure in self.measures if measure.split(" ", 1)[0] == name], f"{name} "

@@ -45,7 +45,7 @@ def definer(kind: type, name: str) -> type:
 
 def own_class(kind: type) -> type | None:
     """Return the class of this package to which a policy's class belongs, itself or by inheritance. None for a user's
-    own class that inherits only from classes which leave the iteration to others."""
+    class whose base in this package is abstract, such as `Policy`, because the user then defines the iteration."""
     if kind not in _OWN:
         own = next(base for base in kind.__mro__ if base.__module__.partition(".")[0] == PACKAGE)
         whole = not any(getattr(getattr(own, name, None), "__isabstractmethod__", False) for name in dir(own))
@@ -54,8 +54,8 @@ def own_class(kind: type) -> type | None:
 
 
 def changes(policy: nn.Module, since: type) -> list[str]:
-    """Return the names of the changes to a class since it was defined: methods that derived classes redefine, methods
-    that were replaced in a class or in the object, and "hooks"."""
+    """Return the names of the changes to the class `since` that affect a policy: methods that the policy's more derived
+    classes redefine, methods that someone replaced in a class or in the object later on, and "hooks"."""
     kind: Any = type(policy)
     own, methods = vars(policy), _methods(kind)
     changed = dict.fromkeys(_of_classes(kind.__mro__, kind.__mro__.index(since)))

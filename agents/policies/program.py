@@ -43,7 +43,7 @@ class Program(NamedTuple):
 
     @property
     def max_pool(self) -> bool:
-        """Whether the last channels become maxima."""
+        """Whether the last channels become maxima over the map and over channels, see `n_maxima`."""
         return self.n_maxima > 0
 
     @property

@@ -129,12 +129,17 @@ def to_json(policy: Policy, name: str) -> bytes:
 
 
 def to_script(policy: Policy, name: str) -> bytes:
-    """Return a policy as a script of the page, because a browser may not read other files from a disk."""
+    """Return a policy as a JavaScript file that the page `docs/play` loads; a browser may not read JSON files from a
+    disk."""
     return b"MazePlay.addPolicy(" + to_json(policy, name).rstrip().replace(b"<", rb"\u003c") + b");\n"
 
 
 def to_list(rows: Sequence[tuple[str, str, str]]) -> bytes:
-    """Return the page's list of policies as a script, from their names, tasks and descriptions."""
+    """Return the list of policies of the page `docs/play` as a JavaScript file.
+
+    Args:
+        rows: name, task and description of each policy.
+    """
     keys = ("name", "task", "about")
     listed = ",\n".join(f"  {json.dumps(dict(zip(keys, row, strict=True)))}" for row in rows).replace("<", r"\u003c")
     return f"MazePlay.policies = [\n{listed}\n];\n".encode()

@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 
 
 def generator_options(given: Mapping[str, Any]) -> dict[str, Option]:
-    """Return the options of all generators by name; `given` is ignored."""
+    """Return the options of all generators by name, for the `**options` of a command.
+
+    Args:
+        given: the values of the command's other options, which do not matter here.
+    """
     return options_of_each(
         {
             kind: {name: options_of_call(generator)[name] for name in generator_defaults(kind)}

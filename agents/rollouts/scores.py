@@ -96,18 +96,28 @@ def batches(tiles: Tiles, batch: int | None) -> list[slice]:
 
 
 def usual_batch(tiles: Tiles) -> int:
-    """Return the default number of levels that run at once, for levels of the size of these (N, H, W)."""
+    """Return the default number of levels that run at once, for levels of the size of (N, H, W) tiles."""
     return max(1, min(BATCH, BATCH_TILES // max(1, int(np.prod(tiles.shape[1:])))))
 
 
 def encode(policy: Policy, tiles: Tiles) -> Tensor:
-    """Return (B, T, H, W) float32 one-hot tiles on the policy's device."""
+    """Return levels in the form that a policy reads, (B, T, H, W) float32 one-hot tiles on the policy's device.
+
+    Args:
+        policy: the policy.
+        tiles: (B, H, W) uint8.
+    """
     return upload(one_hot(tiles, policy.n_tiles), policy.device)
 
 
 def path_of(policy: Policy, state: Tensor) -> NDArray[np.float32]:
-    """Return the predicted path of a (B, C, H, W) float state, (B, H, W) float32, or (B, K, H, W) of several
-    channels."""
+    """Return the answer in a state of a policy, usually a path: (B, H, W) float32, or (B, K, H, W) if answers of the
+    policy's task have K channels.
+
+    Args:
+        policy: the policy.
+        state: (B, C, H, W) floats, on any device.
+    """
     return read_back(state[:, policy.problem.drawn].float())
 
 

@@ -58,7 +58,7 @@ class Session:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The present step."""
+        """The level, the state and the scores at the present step."""
         return self._history.viewed
 
     @property
@@ -131,7 +131,7 @@ class Session:
         return other._on(level)
 
     def with_other_edges(self) -> Session:
-        """Return a session on this level with the next of the `EDGES`; without a border where the edges lead somewhere.
+        """Return a session on this level with the next kind of `EDGES`; a level with joined edges has no border.
 
         Raises:
             ValueError: the policy cannot run there.
@@ -161,7 +161,7 @@ class Session:
         return self
 
     def finished(self) -> bool:
-        """Return whether the path never changes again; valid for episodes without edits only."""
+        """Return whether the path never changes again; valid only for episodes in which nothing was edited."""
         now = self.snapshot
         maze, state = encode(self.policy, now.tiles[None]), upload(now.channels[None], self.policy.device)
         return bool(read_back(finished(self.policy, maze, state, now.step)[0]))

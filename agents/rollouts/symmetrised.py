@@ -38,12 +38,13 @@ _N = len(ORIENTATIONS)
 
 
 def turn(x: Tensor, orientation: int) -> Tensor:
-    """Return (..., H, W) maps in an orientation, an index of `ORIENTATIONS`: (..., W, H) from index 4 on."""
+    """Return (..., H, W) maps turned into an orientation, an index of `ORIENTATIONS`; from index 4 on the result is
+    (..., W, H)."""
     return (x.transpose(-1, -2) if orientation & 4 else x).flip(_flipped(orientation))
 
 
 def turn_back(x: Tensor, orientation: int) -> Tensor:
-    """Return (..., H, W) maps in their own orientation: the inverse of `turn`."""
+    """Return (..., H, W) maps turned back from an orientation: the inverse of `turn`."""
     x = x.flip(_flipped(orientation))
     return x.transpose(-1, -2) if orientation & 4 else x
 

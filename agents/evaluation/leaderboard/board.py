@@ -170,7 +170,8 @@ class Board(Results[Measured]):
         return "\n".join([_HEAD.rstrip() + "\n", *summary, _PICTURE * picture + _EXPLANATION, *compared, *alone])
 
     def best(self) -> Table:
-        """Return a table with the best solver of each kind, for each set of which others published results."""
+        """Return a table of the sets with published results: for each set, its main score, and the best solver of each
+        kind. Kinds are published solvers with and without search, and supervisions of measured solvers."""
         kinds = {name: (name,) for name in SUPERVISIONS if name != UNSTATED} | {"rule, by hand": ("rule", "by hand")}
         del kinds["rule"], kinds["by hand"]
         heads, cells = ("set", "score", "published", "published, search", *kinds), []
@@ -189,7 +190,7 @@ class Board(Results[Measured]):
         return Table([heads[i] for i in shown], [tuple(row[i] for i in shown) for row in cells])
 
     def sources(self) -> str:
-        """Return a page that says of each row how it was trained and measured, published results included."""
+        """Return a Markdown page with the training and the measurement of each row, published results included."""
         page = [_SOURCES]
         for name, rows in self.by_set().items():
             lines = lines_of(rows, published_beside(name))

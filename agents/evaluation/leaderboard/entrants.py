@@ -121,9 +121,8 @@ def measure_scores(
         whole = {WHOLE[way]: optimal.reshape(-1, benchmark.stream).all(axis=1) for way, optimal in correct.items()}
         correct = whole | correct
     search = cost_note(policy) if policy.engine_hints.passes > 1 else ""
-    alike = mazes_alike(benchmark, tiles)
     named = score_named(metrics, tiles, paths[RESTARTED], canonical)
-    return row_of(benchmark, cell.name, correct, named, lesson, alike, search, policy.n_weights, n_steps, seconds)
+    return row_of(benchmark, tiles, cell.name, correct, named, lesson, search, policy.n_weights, n_steps, seconds)
 
 
 def mazes_alike(benchmark: BenchmarkSet, tiles: Tiles) -> NDArray[np.int64]:
@@ -157,11 +156,11 @@ def reused_paths(policy: Policy, streams: Tiles, n_steps: int) -> NDArray[np.boo
 
 def row_of(
     benchmark: BenchmarkSet,
+    tiles: Tiles,
     name: str,
     correct: Mapping[str, NDArray[np.bool_]],
     named: Mapping[str, NDArray[np.float64]],
     lesson: tuple[str, str],
-    alike: NDArray[np.int64],
     search: str = "",
     n_weights: int | None = None,
     n_steps: int | None = None,
@@ -171,14 +170,15 @@ def row_of(
 
     Args:
         benchmark: the set.
+        tiles: (N, H, W) uint8, the levels of the set that were measured.
         name: the name of the policy or file.
-        correct: score -> (N,) bool, which of N levels or streams are correct.
+        correct: score -> bool, which of the N levels, or of their streams, are correct.
         named: name of a further metric -> (N,) values from 0 to 1.
         lesson: the supervision and the training mazes, from `learned_from`.
-        alike: the sizes of the groups of similar levels, from `mazes_alike`.
         search: the search at inference, in words; empty if there is none.
         n_weights, n_steps, seconds: the number of weights, the iterations on each maze, and the time; None for a file.
     """
+    alike = mazes_alike(benchmark, tiles)
     n_independent = alike.sum() ** 2 / (alike**2).sum()
     return Measured(
         set=benchmark.name,

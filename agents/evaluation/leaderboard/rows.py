@@ -76,7 +76,7 @@ class Entry:
 
     @property
     def learns_from(self) -> str:
-        """The supervision, with further facts that matter in a comparison, in short."""
+        """The supervision, followed by ", search" if the entrant searches: the entry of the column "learns from"."""
         return self.supervision + (", search" if self.searches else "")
 
 
@@ -101,7 +101,7 @@ class Measured(Entry):
 
     @property
     def training(self) -> str:
-        """The name without the number of a seed."""
+        """The name of the row's training: `name` without the number of a seed."""
         return self.name.partition(SEED)[0]
 
     @property
@@ -177,7 +177,7 @@ class Published(Entry):
 
     @property
     def learns_from(self) -> str:
-        """The supervision, with further facts that matter in a comparison, in short."""
+        """The entry of the column "learns from", followed by ", peak" for the best moment on the test mazes."""
         return super().learns_from + (", peak" if self.reported == "peak" else "")
 
 
@@ -215,7 +215,7 @@ class Standing:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the score was measured by this package."""
+        """Whether this package measured the line's scores."""
         return isinstance(self.entry, Measured)
 
     def text(self, score: str) -> tuple[str, str]:

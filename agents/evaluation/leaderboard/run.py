@@ -92,7 +92,7 @@ def bench(
     from ..named_metrics import score_named
     from .answers import judge_tokens, paths_of
     from .board import BOARD, Board
-    from .entrants import find_entrants, mazes_alike, measure_scores, row_of
+    from .entrants import find_entrants, measure_scores, row_of
     from .predictions import read_predictions
 
     # refuse options that cannot be written or measured before the work begins
@@ -134,7 +134,7 @@ def bench(
                     tokens = predicted[benchmark.name, name][: len(labels)]
                     correct = judge_tokens(tiles, tokens, labels)
                     named = score_named(metrics, tiles, paths_of(tiles, tokens), shortest_path(tiles))
-                    row = row_of(benchmark, name, correct, named, learned_from[name], mazes_alike(benchmark, tiles))
+                    row = row_of(benchmark, tiles, name, correct, named, learned_from[name])
                 rows.append(row)
                 if out is not None:
                     Board(tuple(rows)).save(out)  # at once: the next row may take an hour

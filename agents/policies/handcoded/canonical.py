@@ -98,7 +98,7 @@ def follow_weights(channels: type[IntEnum], towards: str) -> tuple[Weight, ...]:
 
 
 def path_biases(channels: type[IntEnum]) -> dict[IntEnum, float]:
-    """Return biases: -1 where two channels must both be on."""
+    """Return the bias -1 for the channels `PATH` and `ENTER_*`, which switch on only if two channels are both on."""
     return {channels[name]: -1 for name in ("PATH", *(f"ENTER_{towards}" for towards in DIRECTIONS))}
 
 

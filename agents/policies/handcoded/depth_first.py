@@ -131,7 +131,7 @@ def explore(convolved: Search, before: Search) -> Search:
 
 
 def is_stuck(search: Search) -> Tensor:
-    """Return 1 where there is no pebble, (B, 1, 1, 1) floats."""
+    """Return 1 for the mazes without a pebble and 0 for the others, (B, 1, 1, 1) floats."""
     return 1 - step(global_max(search.pebble))
 
 

@@ -70,7 +70,7 @@ class LearnedPolicy(Policy):
 
     @property
     def default_steps(self) -> int:
-        """The number of iterations that its guarantees state, or else `n_iterations`, or else its task's."""
+        """The number of iterations that the guarantees state, or else `n_iterations`, or else the task's number."""
         return self.guarantees.n_iterations or self.n_iterations or super().default_steps
 
     @property

@@ -183,7 +183,7 @@ class NCA(LearnedPolicy):
 
     @property
     def engine_hints(self) -> EngineHints:  # type: ignore[override]
-        """Facts by which engines run it faster."""
+        """The memory format and the upper bound of states, by which engines run the network faster."""
         limit = STATE_LIMIT if self.state_limit is None else self.state_limit
         return EngineHints(memory_format=torch.channels_last, state_limit=limit)
 

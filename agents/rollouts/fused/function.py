@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def steps(self) -> tuple[int, int, Integers, int, np.float32]:
-        """The kernels' arguments `n_seen`, `unbounded`, `kept`, `n_pooled` and `most`."""
+        """The arguments `n_seen`, `unbounded`, `kept`, `n_pooled` and `most` of the kernels, see `kernels.forward`."""
         kept = np.full(self.keep[-1] + 1, -1, np.int64)
         kept[list(self.keep)] = range(len(self.keep))
         n_pooled = self.layout.n_channels if self.max_pool else 0
