@@ -55,9 +55,8 @@ def compile_if_faster(state: TrainingState, workers: Workers) -> str:
         workers: the workers that share its batches.
     """
     config = state.config
-    levels = [state.stream.draw(rng_for(config.seed, "compile"), config.batch_size, size) for size in config.sizes]
-    parts = [each[workers.rank :: workers.size] for each in levels]
-    batches = [DeviceBatch.of(part, workers.device, config.guide) for part in parts]
+    levels = (state.stream.draw(rng_for(config.seed, "compile"), config.batch_size, size) for size in config.sizes)
+    batches = [DeviceBatch.of(batch[workers.rank :: workers.size], workers.device, config.guide) for batch in levels]
     maze = batches[0].one_hot(state.model.n_tiles)
     with torch.autocast(maze.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         engine = engine_for(state.model, maze)
@@ -78,11 +77,11 @@ def compile_if_faster(state: TrainingState, workers: Workers) -> str:
             ready[way] = f"{NAMES[way]} took {time.perf_counter() - began:.0f} s to get ready"
     # the fastest of several rounds counts, since other programs only make a round slower
     rounds = [{way: _seconds(run, batches) for way, run in runs.items()} for _ in range(ROUNDS)]
-    times = {way: min(each[way] for each in rounds) / len(batches) for way in runs}
+    times = {way: min(seconds[way] for seconds in rounds) / len(batches) for way in runs}
     best = min(times, key=times.__getitem__)
     factor = times[False] / times[best]
     if workers.any(factor >= ENOUGH):
-        state.compile(best or True)  # of several workers, this one alone may have found it no faster
+        state.compile(best or True)  # of several workers, this worker alone may have measured no gain
     measured = ", ".join(f"{1000 * seconds:.0f} ms by {NAMES[way]}" for way, seconds in times.items())
     gain = f", {factor:.2f} times as fast" if state.compiled else ""
     return f"updates by {NAMES[state.compiled]}{gain}; one takes {measured}; {', '.join(ready.values())}"

@@ -42,8 +42,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         title: the title above the panels.
         path: the file.
     """
-    # a column for each name, of the lines that have it
-    # each column's updates and values; not every line has every column
+    # the updates and values of each metric, from the lines that have it
     columns: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
     for name in ("loss", "valid_loss", *METRICS, LENGTH, "learning_rate", "seconds"):
         pairs = [(line["update"], line[name]) for line in lines if name in line]
@@ -56,8 +55,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         curve(axes, x, y if values is None else values, color=colour, label=label, **style)
 
     # the panels, from top to bottom: losses, validation, lengths of solutions, rate
-    evolving = len(columns[LENGTH][0]) > 0
-    heights = (2, 2, 3, *((1.7,) if evolving else ()), 1.4)
+    heights = (2, 2, 3, *[1.7] * (len(columns[LENGTH][0]) > 0), 1.4)
     with figure(path, 9, 1.6 + sum(heights), title, style=OWN_STYLE) as drawn:
         loss, valid, validation, *lengths, rate = drawn.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         # losses, on logarithmic axes
@@ -66,7 +64,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         plot(valid, "valid_loss", VERMILION, "")
         loss.set_ylabel("training loss,\nsmoothed")
         valid.set_ylabel("validation loss,\nlast iteration")
-        for axes in (each for each in (loss, valid) if each.dataLim.minposy < math.inf):  # else it has no powers of ten
+        for axes in (axes for axes in (loss, valid) if axes.dataLim.minposy < math.inf):  # else it has no powers of ten
             axes.set_yscale("log")
             least, most = axes.get_ylim()
             of_powers = LogLocator(subs=(1, 2, 5) if most < CLOSE * least else (1,))
@@ -115,11 +113,11 @@ def _add_time(axes: Axes, updates: NDArray[np.float64], seconds: NDArray[np.floa
     times = np.concatenate([[0.0], seconds / length])
     ticks = [tick for tick in MaxNLocator(8, steps=[1, 2, 5, 10]).tick_values(0, times[-1]) if 0 <= tick <= times[-1]]
     places = np.interp(ticks, times, np.concatenate([[0.0], updates]))
-    kept: list[int] = []
+    apart: list[int] = []
     for i, place in enumerate(places):
-        if not kept or place - places[kept[-1]] >= APART * updates[-1]:
-            kept.append(i)
+        if not apart or place - places[apart[-1]] >= APART * updates[-1]:
+            apart.append(i)
     above = axes.secondary_xaxis("top")
-    above.set_xticks(places[kept], [f"{ticks[i]:g}" for i in kept])
+    above.set_xticks(places[apart], [f"{ticks[i]:g}" for i in apart])
     above.set_xlabel(unit, color=GREY)
     above.tick_params(colors=GREY)

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.benchmark_sets import held_out
 from maze_nca_gym.mazes.families import FAMILIES, is_reserved, most_levels, validation_levels
-from maze_nca_gym.mazes.levels import Tiles, level_hashes, orientations
+from maze_nca_gym.mazes.levels import Tiles, has_border, level_hashes, orientations
 from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.scoring import lengths_of
 from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.support.options import check
 from maze_nca_gym.support.random_streams import rng_for
 
+from ..policies.guarantees import USUAL_FAMILY, USUAL_SIZE, Guarantees
 from ..rollouts import Batch
 from .config import TrainingConfig
 
@@ -57,6 +59,17 @@ class LevelStream:
             n_held_out = np.count_nonzero(is_held_out(self._given, config.problem))
             message = f"{n_held_out:,} of {len(self._given):,} levels of {name} are in test sets: train on others"
             check(not n_held_out, message)
+
+    @property
+    def guarantees(self) -> Guarantees:
+        """The guarantees of policies trained on these levels: the border, family and size of levels that they need."""
+        sizes, families, own = self.config.sizes, self.config.families, self._given
+        size = min(max(USUAL_SIZE, min(sizes)), max(sizes))
+        return Guarantees(
+            needs_border=self.config.borderless == 0 if own is None else bool(has_border(own).all()),
+            family=families[0] if own is None and USUAL_FAMILY not in families else None,
+            size=None if size == USUAL_SIZE else size,
+        )
 
     def size(self, update: int) -> int:
         """Return the inner size of an update's levels, drawn from the sizes that are in use by then."""
@@ -118,13 +131,13 @@ class LevelStream:
     def _allowed(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Tiles:
         """Return (n, size + 2, size + 2) levels of a family, each variant in equal parts; a held-out level is drawn
         again."""
-        kind, task = FAMILIES[family], self.config.problem
+        task, generator, variants = self.config.problem, FAMILIES[family].generator, FAMILIES[family].variants
         tiles, places = np.empty((n, size + 2, size + 2), np.uint8), np.arange(n)
         for _ in range(PATIENCE):
-            order = rng.permutation(len(places)) % len(kind.variants)
-            for i, options in enumerate(kind.variants):
+            order = rng.permutation(len(places)) % len(variants)
+            for i, options in enumerate(variants):
                 chosen, inner = places[order == i], size if border else size + 2
-                tiles[chosen] = task.generate(rng, len(chosen), inner, kind.generator, border=border, **options)
+                tiles[chosen] = task.generate(rng, len(chosen), inner, generator, border=border, **options)
             places = np.flatnonzero(is_held_out(tiles, task))
             if not len(places):
                 return tiles
@@ -174,12 +187,11 @@ def made_ahead(stream: LevelStream, start: int) -> Iterator[Iterator[Batch]]:
     with ThreadPoolExecutor(1, thread_name_prefix="levels") as pool:
 
         def batches() -> Iterator[Batch]:
-            queue: deque[Future[Batch]] = deque()
-            for update in range(start, stream.config.n_updates + AHEAD):
-                if update < stream.config.n_updates:
-                    queue.append(pool.submit(stream.batch, update))
-                if (len(queue) > AHEAD or update >= stream.config.n_updates) and queue:
-                    yield queue.popleft().result()
+            calls = (pool.submit(stream.batch, update) for update in range(start, stream.config.n_updates))
+            queue = deque(islice(calls, AHEAD))
+            while queue:
+                queue.extend(islice(calls, 1))
+                yield queue.popleft().result()
 
         try:
             yield batches()

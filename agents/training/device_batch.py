@@ -20,8 +20,8 @@ def solution_lengths(target: Tensor) -> Tensor:
 
     An automaton can tell that there is no solution only after a signal has crossed the level, hence H + W and not 0.
     """
-    found = target.flatten(1).sum(dim=1)
-    return torch.where(found > 0, found, sum(target.shape[-2:]))
+    n_tiles = target.flatten(1).sum(dim=1)
+    return torch.where(n_tiles > 0, n_tiles, sum(target.shape[-2:]))
 
 
 @dataclass(frozen=True, eq=False)

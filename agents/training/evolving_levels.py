@@ -57,8 +57,8 @@ class EvolvingLevels:
         Raises:
             ValueError: nearly all levels of this size are held out.
         """
-        own = {each.name: getattr(stream.config, each.name) for each in fields(PopulationConfig)}
-        population = LevelPopulation(PopulationConfig(**own))
+        options = {field.name: getattr(stream.config, field.name) for field in fields(PopulationConfig)}
+        population = LevelPopulation(PopulationConfig(**options))
         levels = population.fresh(stream.fixed.tiles)
         population.insert(levels, levels.targets.mean(axis=(1, 2)), np.zeros(len(levels)))
         return cls(population)

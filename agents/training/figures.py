@@ -43,13 +43,13 @@ def draw_rollouts(policy: Policy, stream: LevelStream, title: str, path: Path) -
     n_steps = default_steps(policy, target)
     steps = counted_iterations(MOMENTS, n_steps)
     paths = [path_of(policy, state) for state in iterate(policy, encode(policy, tiles), steps)]
-    scores = [score(tiles, drawn, target, task.judge) for drawn in paths]
+    scores = [score(tiles, path_after, target, task.judge) for path_after in paths]
     cell, frames = max(3, PICTURE // tiles.shape[1]), []
     for i in range(len(rows)):
-        for step, drawn, scored in zip(steps, paths, scores, strict=True):
+        for step, path_after, scored in zip(steps, paths, scores, strict=True):
             verdict = "optimal" if scored.optimal[i] else f"accuracy {scored.accuracy[i]:.2f}"
             words = (f"{step} iteration{'s' if step > 1 else ''}", "complete" if scored.complete[i] else verdict)
-            frames.append(captioned(draw_level(tiles[i], drawn[i], cell, kinds=task.kinds), *words))
+            frames.append(captioned(draw_level(tiles[i], path_after[i], cell, kinds=task.kinds), *words))
         solution = draw_level(tiles[i], target[i], cell, kinds=task.kinds)
         frames.append(captioned(solution, "solution", f"{int(target[i].sum())} tiles"))
     sheet = contact_sheet(frames, columns=len(frames) // len(rows), gap=GAP)

@@ -83,9 +83,9 @@ def path_losses(loss: str, states: Sequence[Tensor], target: Tensor, counted: Te
         damped: whether a level's loss l counts as 1 + log(l) where it exceeds 1, the largest loss of an empty path. So
             a level whose states explode still has a gradient, but does not outweigh all others.
     """
-    drawn = (answer_of(state, target).float().flatten(1, -2) for state in states)
-    function, wanted = LOSSES[loss], target.flatten(1, -2)
-    of_levels = torch.stack([function(path, wanted) for path in drawn])
+    paths = (answer_of(state, target).float().flatten(1, -2) for state in states)
+    function, solutions = LOSSES[loss], target.flatten(1, -2)
+    of_levels = torch.stack([function(path, solutions) for path in paths])
     return (_damped(of_levels) * counted if damped else of_levels * counted).mean(dim=1)
 
 

@@ -27,11 +27,11 @@ def shapes_of(model: str, arguments: Mapping[str, Any]) -> Policy:
     Raises:
         ValueError: an unknown class; or its constructor refuses an argument, or does not take one that training passes.
     """
-    made = model_class(model)
-    lacking = [name for name in ("n_tiles", "n_channels", "generator") if name not in arguments_of(made)]
+    kind = model_class(model)
+    lacking = [name for name in ("n_tiles", "n_channels", "generator") if name not in arguments_of(kind)]
     check(not lacking, f"the constructor of a model of class {model} must take {', '.join(lacking)}")
     try:
-        return without_memory(made, arguments)
+        return without_memory(kind, arguments)
     except TypeError as error:
         raise ValueError(f"a model of class {model} cannot be made: {error}") from error
 
@@ -53,7 +53,7 @@ def begin_with(model: Policy, name: str) -> None:
     """
     start, n_frozen = load(name), getattr(model, "n_frozen", 0)
     theirs, ours = program_of(start), program_of(model)
-    shapes = [{name: each.shape for name, each in policy.state_dict().items()} for policy in (start, model)]
+    shapes = [{key: tensor.shape for key, tensor in policy.state_dict().items()} for policy in (start, model)]
     same_question = split_order(start.task)[0] == split_order(model.task)[0]  # another order can be learned
     same_kinds = n_frozen and theirs is not None and ours is not None and theirs.inputs == ours.inputs
     check(same_kinds or same_question, f"{name} is for the task {start.task}, not {model.task}")
@@ -69,22 +69,18 @@ def begin_with(model: Policy, name: str) -> None:
     cut_corners = len(theirs.taps) < theirs.kernel_size**2
     has = f"{name} has a kernel_size of {theirs.kernel_size} and cut_corners {cut_corners}"
     check(same_taps, f"{has}: so must the model")
-    for option in ("max_pool", "pool_before_activation"):
+    n = start.n_channels
+    check(n_frozen in (0, n), f"{name} has {n} channels: so many must be frozen, got n_frozen {n_frozen}")
+    for option in ("max_pool", "pool_before_activation", *(("state_limit", "sees_inputs") if n_frozen else ())):
         value = getattr(theirs, option)
         check(getattr(ours, option) == value, f"{name} has {option} {value}: so must the model")
     if n_frozen:
-        n, first = start.n_channels, start.n_tiles + model.n_channels - n_frozen
-        check(n == n_frozen, f"{name} has {n} channels: so many must be frozen, got n_frozen {n_frozen}")
-        for option in ("state_limit", "sees_inputs"):
-            value = getattr(theirs, option)
-            check(getattr(ours, option) == value, f"{name} has {option} {value}: so must the model")
-        buffers = dict(model.named_buffers())
+        first, buffers = start.n_tiles + model.n_channels - n_frozen, dict(model.named_buffers())
         buffers["frozen_weight"][:, : start.n_tiles] = theirs.weight[:, : start.n_tiles]
         buffers["frozen_weight"][:, first:] = theirs.weight[:, start.n_tiles :]
         buffers["frozen_bias"].copy_(theirs.bias)
         return
     check(isinstance(ours.weight, nn.Parameter), f"to start from {name} every tap needs its own weights: not symmetric")
-    n = start.n_channels
     check(n <= model.n_channels, f"{name} has {n} channels, the model only {model.n_channels}")
     check(n == model.n_channels or not ours.max_pool, f"{name} has max_pool and {n} channels: so must the model")
     ours.weight[:n] = 0

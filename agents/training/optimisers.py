@@ -60,7 +60,7 @@ class SOAP(Optimizer):
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         """Change every parameter that has a gradient."""
-        for options, parameter in [(group, each) for group in self.param_groups for each in group["params"]]:
+        for options, parameter in [(group, weight) for group in self.param_groups for weight in group["params"]]:
             if parameter.grad is None:
                 continue
             state, decay = self.state[parameter], options["decay"]
@@ -95,12 +95,12 @@ def soap_tensors(parameter: Tensor) -> dict[str, Tensor]:
     """Return the tensors that SOAP stores for a parameter, (...), before its first step, by name, without `step`."""
     shape = parameter.shape
     matrix = (shape[0], shape[1:].numel()) if len(shape) > 1 else tuple(shape)
-    kept = {"exp_avg": parameter.new_zeros(matrix), "exp_avg_sq": parameter.new_zeros(matrix)}
+    tensors = {"exp_avg": parameter.new_zeros(matrix), "exp_avg_sq": parameter.new_zeros(matrix)}
     for side, length in zip(SIDES, matrix, strict=False):
         if len(matrix) > 1 and length <= LARGEST_SIDE:
-            kept[f"{side}_moments"] = parameter.new_zeros(length, length)
-            kept[f"{side}_basis"] = torch.eye(length, dtype=parameter.dtype, device=parameter.device)
-    return kept
+            tensors[f"{side}_moments"] = parameter.new_zeros(length, length)
+            tensors[f"{side}_basis"] = torch.eye(length, dtype=parameter.dtype, device=parameter.device)
+    return tensors
 
 
 def _eigenvectors(moments: Tensor) -> Tensor:

@@ -60,14 +60,14 @@ def options_of_model(model: Any) -> Mapping[str, Option]:
 
 
 def _or_none(options: Mapping[str, Option]) -> dict[str, Option]:
-    found = dict(options)
+    by_name = dict(options)
     for name, option in options.items():
         if option.default is None or not (option.default is REQUIRED or option.optional):
             words = option.style.default or str(option.default)
             # not `|`, which refuses what is no type, as a user's annotation may be
             kind = Optional[option.type]  # type: ignore[name-defined] # noqa: UP045
-            found[name] = replace(option, type=kind, default=None, style=Shown(default=words))
-    return found
+            by_name[name] = replace(option, type=kind, default=None, style=Shown(default=words))
+    return by_name
 
 
 MODEL_OPTIONS = _or_none(options_of_each({name: options_of(kind) for name, kind in ARCHITECTURES.items()}))
@@ -134,7 +134,7 @@ class ModelOptions:
             ValueError: an option that the constructor does not take, a value out of range, or a missing one.
         """
         own = options_of_model(self.model)
-        known, given = {**MODEL_OPTIONS, **own}, {}
+        known, values = {**MODEL_OPTIONS, **own}, {}
         for name, value in self.model_options.items():
             wrong, allowed = f"a model of class {self.model} has no option {name}", ", ".join(own) or "none"
             message = with_known(wrong, did_you_mean(name, own), f"its options: {allowed}")
@@ -142,18 +142,16 @@ class ModelOptions:
             checked = known[name].check(value)
             if checked is not None or known[name].default is not None:
                 check(name in own, message)
-                given[name] = checked
-        object.__setattr__(self, "model_options", ReadOnly(given))
-        lacking = [name for name, option in own.items() if option.default is REQUIRED and name not in given]
+                values[name] = checked
+        object.__setattr__(self, "model_options", ReadOnly(values))
+        lacking = [name for name, option in own.items() if option.default is REQUIRED and name not in values]
         check(not lacking, f"a model of class {self.model} needs {', '.join(lacking)}")
         if self.initialisation != "usual":
             from ..policies.weights import model_class
 
-            check(
-                hasattr(model_class(self.model), "draw_as_published"),
-                f"a model of class {self.model} has no initialisation {self.initialisation}: the paper has no such "
-                "model",
-            )
+            lacking_it = f"a model of class {self.model} has no initialisation {self.initialisation}"
+            is_published = hasattr(model_class(self.model), "draw_as_published")
+            check(is_published, f"{lacking_it}: the paper has no such model")
 
 
 @dataclass(frozen=True)
@@ -190,10 +188,8 @@ class LevelsOptions:
         """Raise ValueError where options of the levels contradict each other."""
         check(bool(self.families), f"families must name at least one of {', '.join(FAMILIES)}")
         check(bool(self.sizes), "sizes must hold at least one number")
-        check(
-            self.n_levels is None or len(self.sizes) == 1,
-            f"a fixed training set has levels of one size, got sizes {self.sizes}",
-        )
+        one_size = f"a fixed training set has levels of one size, got sizes {self.sizes}"
+        check(self.n_levels is None or len(self.sizes) == 1, one_size)
         if self.level_set is None:
             check(not self.dihedral, "dihedral turns the levels of a level_set, and there is none")
         else:
@@ -226,10 +222,8 @@ class LossOptions:
     def _check_loss(self) -> None:
         """Raise ValueError unless the moments of the loss ascend to the end of a rollout."""
         at = self.loss_steps
-        check(
-            bool(at) and at[-1] == 1 and at[0] > 0 and all(a < b for a, b in itertools.pairwise(at)),
-            f"loss_steps must ascend within (0, 1] and end with 1, got {at}",
-        )
+        ascend = all(before < after for before, after in itertools.pairwise((0, *at)))
+        check(ascend and at[-1:] == (1,), f"loss_steps must ascend within (0, 1] and end with 1, got {at}")
 
 
 @dataclass(frozen=True)
@@ -287,13 +281,11 @@ class PoolOptions:
         is_idle = self.pool_edits != "few" and not self.pool_edited
         check(not is_idle, "pool_edits needs levels that are edited: set pool_edited")
         if not self.pool_size:
-            idle = [name for name in ("state_noise", "pool_edited") if getattr(self, name)]
-            idle += [] if self.pool_retry is None else ["pool_retry"]
+            of_pool = ("state_noise", "pool_edited", "pool_retry")
+            idle = [name for name in of_pool if getattr(self, name) != getattr(PoolOptions, name)]
             check(not idle, f"{', '.join(idle)} needs a pool: set pool_size")
             return
-        check(
-            self.pool_fresh + self.pool_edited <= 1,
-            f"pool_fresh and pool_edited are fractions of a batch, at most 1 together, got {self.pool_fresh:g} and "
-            f"{self.pool_edited:g}",
-        )
+        fractions = f"at most 1 together, got {self.pool_fresh:g} and {self.pool_edited:g}"
+        is_part = self.pool_fresh + self.pool_edited <= 1
+        check(is_part, f"pool_fresh and pool_edited are fractions of a batch, {fractions}")
         check(self.pool_steps[0] <= self.pool_steps[1], f"pool_steps must ascend, got {self.pool_steps}")

@@ -105,7 +105,7 @@ def find_workers(device: str = "auto", float64_for: str = "") -> Workers:
     """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    found = find_device(device, float64_for)
+    own_device = find_device(device, float64_for)
     n_workers, n_here = number_in_environment("WORLD_SIZE"), number_in_environment("LOCAL_WORLD_SIZE", 0)
     if n_workers > 1 and not n_here:
         raise ValueError(f"WORLD_SIZE is {n_workers}, but this process was not started by torchrun; unset it")
@@ -115,4 +115,4 @@ def find_workers(device: str = "auto", float64_for: str = "") -> Workers:
             f"srun started {n_tasks} processes that do not know of each other: let it start one torchrun on each node "
             "(--ntasks-per-node 1), or one process"
         )
-    return FabricWorkers(device) if n_workers > 1 else Workers(found)
+    return FabricWorkers(device) if n_workers > 1 else Workers(own_device)

@@ -82,7 +82,8 @@ def reporting(
             if events is not None:
                 events(line)
             on_update(line)
-            note, validated = f"loss {line['loss']:.4f}", next((one for one in lines[::-1] if "complete" in one), None)
+            note = f"loss {line['loss']:.4f}"
+            validated = next((earlier for earlier in lines[::-1] if "complete" in earlier), None)
             if validated is not None:
                 size = config.sizes[0]
                 note += f", {size}x{size} complete {validated['complete']:.1%}".replace("%", " %")

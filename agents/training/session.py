@@ -5,10 +5,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
@@ -29,11 +28,6 @@ from .state import MODEL, TrainingState
 from .updates import Diverged
 
 FILES = (MODEL, LEVELS, CURVES, ROLLOUTS, f"{EVENTS}/{EVENT_FILES}")
-
-
-def changes(name: str, config: TrainingConfig) -> dict[str, Any]:
-    """Return the options in which a configuration differs from a preset, with the configuration's values."""
-    return differences(config.to_json(), preset(name).to_json())
 
 
 def run_session(
@@ -104,9 +98,9 @@ def run_session(
         if run.writes:
             _announce(run, state, workers)
         if wanted == "auto":
-            said = compile_if_faster(state, workers)
+            times = compile_if_faster(state, workers)
             if run.writes:
-                print(said)
+                print(times)
         elif wanted:
             state.compile(wanted)
         # the updates
@@ -122,22 +116,22 @@ def run_session(
                 run_updates(state, run, workers, intervals)
         except Diverged as error:
             advice = "try a lower --learning-rate, with another --out"
-            kept = f"{checkpoint} is from before; " if checkpoint.exists() else ""
-            raise Diverged(f"training diverged: {error}; {kept}{advice}") from error
+            earlier = f"{checkpoint} is from before; " if checkpoint.exists() else ""
+            raise Diverged(f"training diverged: {error}; {earlier}{advice}") from error
         except OSError as error:
-            kept = f"{checkpoint} is intact, and {run.same_command} goes on from it"
+            resumes = f"{checkpoint} is intact, and {run.same_command} goes on from it"
             begins = "no checkpoint was saved yet: the same command begins anew"
-            raise OSError(f"{error}; {kept if checkpoint.exists() else begins}") from error
+            raise OSError(f"{error}; {resumes if checkpoint.exists() else begins}") from error
         run.finish()
     return copy.deepcopy(state.best_model).eval().cpu()  # a copy is not compiled: it may run on any size
 
 
 def _describe(name: str, state: TrainingState, workers: Workers) -> Mapping[str, object]:
-    config, continued = replace(state.config, compile=state.compiled), state.continued
+    config, call = state.config, current_call()
     base = name if PRESETS.ships(name) else "fast"  # so that the command needs no module that registers a preset
     # a run that was continued is made by several commands, one after the other
-    call = current_call()
-    parts = [changes(base, replace(config, n_updates=n)) for n in (*continued, config.n_updates)]
+    values, usual = config.to_json() | {"compile": state.compiled}, preset(base).to_json()
+    parts = [differences(values | {"n_updates": n}, usual) for n in (*state.continued, config.n_updates)]
     if config.level_set is not None:
         data = f"the levels of {config.level_set} alone{', turned and mirrored' if config.dihedral else ''}"
     else:
@@ -148,7 +142,7 @@ def _describe(name: str, state: TrainingState, workers: Workers) -> Mapping[str,
     hints = ", with guidance at every tile" if config.guidance else ""
     return {
         "command": recorded(*(call._replace(given={"preset": base, **part}) for part in parts)),
-        "continued": list(continued),
+        "continued": list(state.continued),
         "compiled": state.compiled,
         "preset": name,
         "data": data + hints + ("" if config.start_from is None else f", from the weights of {config.start_from}"),
@@ -167,9 +161,9 @@ def _announce(run: RunFolder, state: TrainingState, workers: Workers) -> None:
     if state.update == state.begin > 0:
         schedule = config.schedule
         rate = "a constant learning rate" if schedule == "constant" else f"the schedule {schedule} from its start"
-        kept = " and ".join(["optimiser", *["pool"] * bool(config.pool_size), *["population"] * config.evolve])
+        fresh = " and ".join(["optimiser", *["pool"] * bool(config.pool_size), *["population"] * config.evolve])
         print(
-            f"the run was finished after {state.update:,} updates; it goes on from its weights, with a fresh {kept}, "
+            f"the run was finished after {state.update:,} updates; it goes on from its weights, with a fresh {fresh}, "
             f"and {rate}"
         )
     elif state.update:

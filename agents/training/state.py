@@ -77,6 +77,7 @@ class TrainingState:
         stream = LevelStream(config)
         evolution = EvolvingLevels.start(stream) if config.evolve else None
         model = config.make_model().to(device)
+        model.guarantees = stream.guarantees
         average = copy.deepcopy(model) if config.ema_decay else None
         optimiser = OPTIMISERS[config.optimiser].make(model.parameters(), lr=config.learning_rate)
         return cls(config, stream, model, optimiser, average, evolution=evolution)
@@ -125,8 +126,8 @@ class TrainingState:
         numbers: dict[str, Any] = {name: getattr(self, name) for name in names}
         numbers |= {"pools": sorted(self.pools), "evolution": None}
         if (levels := self.evolution) is not None:
-            kept = {name: getattr(levels, name) for name in ("regret", "n_rounds", "seconds")}
-            numbers["evolution"] = {**kept, "population": levels.population.to_arrays()[1]}
+            progress = {name: getattr(levels, name) for name in ("regret", "n_rounds", "seconds")}
+            numbers["evolution"] = {**progress, "population": levels.population.to_arrays()[1]}
         run.save(numbers, self.tensors())
 
     def tensors(self) -> dict[str, dict[str, Tensor]]:
@@ -135,9 +136,9 @@ class TrainingState:
         if self.average is not None:
             parts["average"] = self.average.state_dict()
         for key, parameter in self.model.named_parameters() if self.update > self.begin else ():
-            kept = self.optimiser.state.get(parameter, {})  # nothing where there was no gradient
+            moments = self.optimiser.state.get(parameter, {})  # nothing where there was no gradient
             for name, tensor in OPTIMISERS[self.config.optimiser].empty(parameter).items():
-                parts.setdefault(name, {})[key] = kept.get(name, tensor)
+                parts.setdefault(name, {})[key] = moments.get(name, tensor)
         parts |= {f"pool {size}": pool.tensors() for size, pool in self.pools.items()}
         if self.evolution is not None:
             arrays, _ = self.evolution.population.to_arrays()
@@ -155,10 +156,10 @@ class TrainingState:
             ValueError: the file is not a checkpoint, is damaged, or has another configuration; the message gives the
                 remedy.
         """
-        found = run.load(MODEL)
-        if found is None:
+        checkpoint = run.load(MODEL)
+        if checkpoint is None:
             return False
-        numbers, parts = found
+        numbers, parts = checkpoint
         if self.evolution is not None:
             arrays = {name: tensor.numpy() for name, tensor in parts[POPULATION].items()}
             population = LevelPopulation.from_arrays(arrays, numbers["evolution"].pop("population"))
@@ -175,10 +176,10 @@ class TrainingState:
         on_device = self.optimiser.defaults.get("capturable", False)
         for key, parameter in self.model.named_parameters() if self.update > self.begin else ():
             names = OPTIMISERS[self.config.optimiser].empty(parameter)
-            kept = {name: parts[name][key].to(parameter, copy=True) for name in names}
+            moments = {name: parts[name][key].to(parameter, copy=True) for name in names}
             where = parameter.device if on_device else None
             step = torch.tensor(float(self.update - self.begin), dtype=torch.float32, device=where)
-            self.optimiser.state[parameter] = {"step": step, **kept}
+            self.optimiser.state[parameter] = {"step": step, **moments}
         for size in numbers["pools"]:
             self.pools[size] = StatePool.from_tensors(parts[f"pool {size}"], self.config, device)
         return True

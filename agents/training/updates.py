@@ -72,7 +72,8 @@ def update(state: TrainingState, batch: Batch, workers: Workers) -> Tensor:
     if loss.is_cpu:  # on a GPU, reading the loss would wait for it
         _check(float(loss), float(norm), state.update + 1)
     if config.normalise_gradients:
-        normalise(gradients, norms)
+        # as the paper's code does, and its text does not
+        torch._foreach_div_(gradients, torch._foreach_add(norms, TINY))
     if config.weight_decay:
         # before the step, as in AdamW: the weights that decay are those at which the gradients were taken
         weights = [p.detach() for p in model.parameters() if p.ndim > 1]
@@ -115,8 +116,8 @@ def _pooled(state: TrainingState, newcomers: Batch, workers: Workers) -> tuple[T
     rng = rng_for(config.seed, "pool", state.update)
     if size not in state.pools:
         levels = state.stream.draw(rng_for(config.seed, "pool of size", size), config.pool_size, size)
-        kept = DeviceBatch.of(levels, workers.device, config.guide)
-        state.pools[size] = StatePool.fresh(kept, state.model.n_channels, Patience.of(config))
+        members = DeviceBatch.of(levels, workers.device, config.guide)
+        state.pools[size] = StatePool.fresh(members, state.model.n_channels, Patience.of(config))
     pool = state.pools[size]
     fresh = DeviceBatch.of(newcomers, workers.device, config.guide)
     places = pool.draw(rng, config.batch_size, fresh)
@@ -177,10 +178,3 @@ def _nearest_optima(batch: DeviceBatch, state: Tensor, nearest_solution: float, 
     path = read_back(state[:, PATH].detach().float().clamp(0, 1).nan_to_num())
     tiles, target = read_back(batch.tiles), read_back(batch.target)
     return upload(best_path(tiles, path + (1 - nearest_solution) * target, order), state.device)
-
-
-@torch.no_grad()
-def normalise(gradients: list[Tensor], norms: tuple[Tensor, ...]) -> None:
-    """Divide gradients, each (...) float32, by their () norms in place, as the paper's code does and its text does
-    not."""
-    torch._foreach_div_(gradients, torch._foreach_add(norms, TINY))

@@ -16,6 +16,7 @@ from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.policy import facts
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.training.config import changed
+from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.mazes.levels import parse
 
 TWO_ROWS = "S..\n..T"
@@ -190,7 +191,7 @@ class TestLevelsThatThePolicyIsMeantFor:
             ({"families": ("loops", "random"), "sizes": (24,)}, None, 24),
             ({"families": ("perfect", "loops"), "sizes": (12, 24)}, "perfect", None),
         ):
-            guarantees = changed("fast", **options).make_model().guarantees
+            guarantees = LevelStream(changed("fast", **options)).guarantees
             assert (guarantees.family, guarantees.size) == (family, size)
 
 

@@ -269,7 +269,7 @@ def test_level_sets_need_square_and_solvable_levels(tmp_path):
 @for_each("border", [True, False])
 def test_networks_need_a_border_if_all_levels_of_their_set_have_one(tmp_path, border):
     own_levels(tmp_path, size=6 if border else 8, border=border)
-    assert given(tmp_path).make_model().guarantees.needs_border is border
+    assert LevelStream(given(tmp_path)).guarantees.needs_border is border
 
 
 @for_each(("fresh", "n"), [(0.0, 0), (0.25, 2), (1.0, 8)])

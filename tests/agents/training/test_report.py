@@ -5,12 +5,13 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from tables import for_each
 
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.runs import RunFolder, duration, read_metrics
-from maze_nca_gym.agents.training import TrainingConfig, changed, figures, reports
+from maze_nca_gym.agents.training import TrainingConfig, TrainingState, changed, figures, reports
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import LevelSet
@@ -175,8 +176,9 @@ class TestPictures:
         monkeypatch.setattr(figures, "iterate", lambda policy, encoded, steps: shown.append(steps[-1]))
         for n_iterations, family, size in ((8, "random", 6), (None, "random", 6), (None, "perfect", 24)):
             config = changed(CONFIG, n_iterations=n_iterations, pool_size=64, families=(family,), sizes=(size,))
+            state = TrainingState.start(config, torch.device("cpu"))
             with pytest.raises(TypeError):  # there are no states to draw
-                figures.draw_rollouts(config.make_model(), LevelStream(config), "title", tmp_path / "sheet.png")
+                figures.draw_rollouts(state.model, state.stream, "title", tmp_path / "sheet.png")
         longest = figures._rows(LevelStream(config)).target.sum(axis=(1, 2)).max()
         assert shown == [8, 96, math.ceil(96 * longest / 48)]
 
