@@ -29,7 +29,7 @@ def find_opponents(policies: Mapping[str, Policy], levels: Tiles, steps: int | N
     Raises:
         ValueError: a policy cannot run on such levels, or for that many iterations.
     """
-    found = {}
+    opponents = {}
     for name, policy in policies.items():
         n_steps = steps
         if n_steps is None and policy.max_steps is None:
@@ -37,8 +37,8 @@ def find_opponents(policies: Mapping[str, Policy], levels: Tiles, steps: int | N
         if n_steps is None:
             n_steps = default_steps(policy, np.zeros(levels[:1].shape, np.bool_))
         try_out(policy, levels, n_steps, name)
-        found[name] = policy, n_steps
-    return found
+        opponents[name] = policy, n_steps
+    return opponents
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class Regret:
             tiles: (N, H, W).
             targets: (N, H, W), the canonical solutions.
         """
-        found = []
+        measurements = []
         for number, (policy, _) in enumerate(self.opponents):
             path, levels = self.paths(tiles, number), label(policy, tiles, targets)
             scores = Scores(score_paths(policy, levels, path))
-            found.append(measure_levels(self.score, tiles, path, levels.wanted, policy.problem.judge, scores))
-        return Measurements(*np.mean(found, axis=0))
+            measurements.append(measure_levels(self.score, tiles, path, levels.wanted, policy.problem.judge, scores))
+        return Measurements(*np.mean(measurements, axis=0))
 
     def paths(self, tiles: Tiles, number: int = 0) -> NDArray[np.float32]:
         """Return the path channel of one of the policies after its last iteration on each level, (N, H, W)."""

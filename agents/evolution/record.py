@@ -34,11 +34,12 @@ def load_record(run: RunFolder, config: PopulationConfig) -> tuple[LevelPopulati
     Raises:
         ValueError: the checkpoint is damaged, or lines of its rounds are missing; nothing has changed.
     """
-    found = run.load(POPULATION)
-    if found is None:
+    checkpoint = run.load(POPULATION)
+    if checkpoint is None:
         return LevelPopulation(config), []
-    arrays = {part: {name: tensor.numpy() for name, tensor in some.items()} for part, some in found[1].items()}
-    population = LevelPopulation.from_arrays(arrays["population"], found[0])
+    state, parts = checkpoint
+    arrays = {part: {name: tensor.numpy() for name, tensor in tensors.items()} for part, tensors in parts.items()}
+    population = LevelPopulation.from_arrays(arrays["population"], state)
     rounds = [line["round"] for line in run.lines if line["round"] <= population.clock]
     # the last round of the checkpoint may have no line yet: Ctrl-C can come before `note`
     if rounds != list(range(len(rounds))) or len(rounds) < population.clock:
@@ -83,7 +84,7 @@ def save(run: RunFolder, population: LevelPopulation, snapshots: list[Snapshot])
     """
     if len(population):
         arrays, state = population.to_arrays()
-        parts = {"population": arrays, **{f"snapshot {i}": each for i, each in enumerate(snapshots)}}
-        run.save(state, {part: {name: torch.from_numpy(a) for name, a in some.items()} for part, some in parts.items()})
+        parts = {"population": arrays, **{f"snapshot {i}": snapshot for i, snapshot in enumerate(snapshots)}}
+        run.save(state, {part: {key: torch.from_numpy(a) for key, a in own.items()} for part, own in parts.items()})
         # the checkpoint first: `RunFolder.load` rejects a folder that has a population without one
         population.save(run.path / POPULATION)

@@ -61,12 +61,11 @@ ROUNDS = ("n_offspring", "parents")
 
 def options_of_evolution(given: Mapping[str, Any]) -> dict[str, Option]:
     """Return by name the options of `evolve`: of the generator, the population, its mutation and its breeding."""
-    population = {
-        name: each for name, each in options_of(PopulationConfig).items() if name not in ("task", "mutation_options")
-    }
+    population = options_of(PopulationConfig)
+    del population["task"], population["mutation_options"]
     population["capacity"] = replace(population["capacity"], default=None, style=Shown(default="--n"))
-    rounds = {name: each for name, each in options_of(BreedingSchedule).items() if name in ROUNDS}
-    mutations = options_of_each({kind: options_of(each) for kind, each in MUTATIONS.items()})
+    rounds = {name: option for name, option in options_of(BreedingSchedule).items() if name in ROUNDS}
+    mutations = options_of_each({name: options_of(mutation) for name, mutation in MUTATIONS.items()})
     return {**generator_options(given), **rounds, **population, **mutations}
 
 
@@ -145,8 +144,8 @@ def evolve(
         # the policies, which must be of one task
         if not isinstance(policies, str | os.PathLike | Policy | Mapping):
             policies = [*policies]
-        found = named_policies(policies, device)
-        task = common_task(found)
+        named = named_policies(policies, device)
+        task = common_task(named)
         task.check_one_channel("its levels cannot evolve")
         # each option is of the rounds, the population, its mutation or the generator
         parts = (ROUNDS, options_of(PopulationConfig), OF_MUTATIONS, generator_options({}))
@@ -161,7 +160,7 @@ def evolve(
         reserved = held_out(shape[0], task) if has_sets else np.empty(0, np.uint64)
         draw_levels = partial(task.generate, size=shape, generator=generator, **of_generator)
         levels = different_levels(draw_levels, seed, n, reserved)
-        opponents = find_opponents(found, levels, steps)
+        opponents = find_opponents(named, levels, steps)
         # begin the run, or go on with the one in the folder
         words = str(shape[0]) if shape[0] == shape[1] else f"{shape[0]}x{shape[1]}"
         configuration = {
@@ -185,7 +184,7 @@ def evolve(
                 current_call().changed(of_files, policies=policies, size=shape[0] if shape[0] == shape[1] else words)
             )
             run.begin({"command": command}, population.clock if len(population) else -1)
-        against, shown = ", ".join(found), printable(str(out))
+        against, shown = ", ".join(named), printable(str(out))
         if run.lines and run.lines[-1]["round"] == population.clock >= rounds and len(population) >= n:
             print(f"{shown} is finished; more --rounds go on, --overwrite starts a new one")
         else:
@@ -237,11 +236,11 @@ def different_levels(
     levels = draw(rng, n)
     for _ in range(PATIENCE):
         firsts = np.sort(np.unique(level_hashes(levels), return_index=True)[1])
-        kept = levels[firsts]
-        kept = kept[~is_reserved(kept, reserved)]
-        if len(kept) == n:
-            return kept
-        levels = np.concatenate([kept, draw(rng, n - len(kept))])
+        levels = levels[firsts]
+        levels = levels[~is_reserved(levels, reserved)]
+        if len(levels) == n:
+            return levels
+        levels = np.concatenate([levels, draw(rng, n - len(levels))])
     raise ValueError(f"there are hardly {n:,} different levels of this kind outside of the test sets; ask for fewer")
 
 
