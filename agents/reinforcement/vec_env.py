@@ -72,13 +72,12 @@ class PathVecEnv(VecEnv):
                 every one; or a bad level or index.
         """
         seeds: Any = list(self._seeds)  # one each, which Gymnasium accepts, but does not declare
-        given = [{name: value for name, value in each.items() if value is not None} for each in self._options]
-        names = [*given[0]] if all(each.keys() == given[0].keys() for each in given) else ["others"]
-        if names not in ([], ["level"], ["index"]):
+        stated = [{name: value for name, value in env.items() if value is not None} for env in self._options]
+        names, others = [*stated[0]], [env for env in stated if env.keys() != stated[0].keys()]
+        if others or names not in ([], ["level"], ["index"]):
             wanted = "options must give every environment a level, or every environment an index, and nothing else"
-            other = next((each for each in given if each.keys() != given[0].keys()), None)
-            raise ValueError(f"{wanted}, got {given[0]}" + ("" if other is None else f" and {other}"))
-        options: dict[str, Any] = {name: [each[name] for each in given] for name in names}
+            raise ValueError(f"{wanted}, got {' and '.join(map(str, [stated[0], *others[:1]]))}")
+        options: dict[str, Any] = {name: [env[name] for env in stated] for name in names}
         if "level" in options:
             letters = cast(Any, self.env.unwrapped).source.task.letters
             options["level"] = stack_levels([read_tiles(level, letters) for level in options["level"]])
@@ -151,6 +150,5 @@ class PathVecEnv(VecEnv):
 
 def _of_one(infos: dict[str, Any], i: int) -> dict[str, Any]:
     """Return the info of environment i from Gymnasium's batched infos; `final_obs` and `final_info` are left out."""
-    kept = {"final_obs", "final_info"}
-    names = [name for name in infos if not name.startswith("_") and name not in kept and infos[f"_{name}"][i]]
-    return {name: infos[name][i] for name in names}
+    public = [name for name in infos if not name.startswith("_") and name not in ("final_obs", "final_info")]
+    return {name: infos[name][i] for name in public if infos[f"_{name}"][i]}

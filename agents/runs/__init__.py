@@ -68,13 +68,13 @@ def recorded(*calls: Call) -> str:
     """
     modules, texts = own_modules(), []
     untyped = [f"{name}, which no module registers" for name in unimportable()]
-    for function, given in calls:
+    for function, arguments in calls:
         options, of_call = list[str](), options_of_call(function)
         positional = ["--import", ",".join(modules)] if modules else []
-        for name, value in given.items():
+        for name, value in arguments.items():
             values = value if is_sequence(value) else [value]
-            objects = [each for each in values if not isinstance(each, str | int | float | Path | None)]
-            untyped += [f"the {type(each).__name__} given as {name}" for each in objects]
+            objects = [item for item in values if not isinstance(item, str | int | float | Path | None)]
+            untyped += [f"the {type(item).__name__} given as {name}" for item in objects]
             words = [] if objects else [*map(str, values)]
             if name in of_call and of_call[name].style.positional:
                 positional = words + positional
@@ -89,8 +89,8 @@ def own_modules() -> tuple[str, ...]:
     """Return the modules that the user named, and those that registered something in this process. Other processes
     import them to know the same names."""
     script = _script()
-    found = (script if module == "__main__" else module for module in Registry.modules())
-    return tuple(dict.fromkeys(filter(None, (*NAMED.get(), *found))))
+    registering = (script if module == "__main__" else module for module in Registry.modules())
+    return tuple(dict.fromkeys(filter(None, (*NAMED.get(), *registering))))
 
 
 def unimportable() -> list[str]:
@@ -104,8 +104,8 @@ def _script() -> str | None:
     spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
     if spec is not None or file is None:
         return None if spec is None else str(spec.name)
-    found = PathFinder.find_spec(Path(file).stem) if Path(file).stem.isidentifier() else None
-    return Path(file).stem if found is not None and found.origin == os.path.abspath(file) else None
+    module = PathFinder.find_spec(Path(file).stem) if Path(file).stem.isidentifier() else None
+    return Path(file).stem if module is not None and module.origin == os.path.abspath(file) else None
 
 
 def number_in_environment(name: str, usual: int = 1) -> int:

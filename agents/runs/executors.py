@@ -92,11 +92,11 @@ class Executor(Protocol):
 
 def _assigned(gpus: Sequence[str], running: Iterable[str | None], n: int) -> list[str | None]:
     """Return the least busy GPU for each of `n` new calls, given those of running calls; None without GPUs."""
-    n_calls, found = Counter(running), list[str | None]()
+    n_calls, chosen = Counter(running), list[str | None]()
     for _ in range(n):
-        found.append(min(gpus, key=n_calls.__getitem__, default=None))
-        n_calls[found[-1]] += 1
-    return found
+        chosen.append(min(gpus, key=n_calls.__getitem__, default=None))
+        n_calls[chosen[-1]] += 1
+    return chosen
 
 
 class LocalExecutor:
@@ -186,17 +186,17 @@ class SubmititExecutor:
             raise ValueError(f"submitit refuses the cluster {cluster} with {dict(options)}: {reason}") from error
 
     def _make(self, folder: Path) -> Any:
-        given = {name: value for name, value in self._options.items() if name.partition("_")[2] in _OF_CONSTRUCTOR}
-        if not isinstance(given.get("slurm_max_num_timeout", 0), int):
-            raise TypeError(f"slurm_max_num_timeout must be an integer, got {given['slurm_max_num_timeout']!r}")
+        first = {name: value for name, value in self._options.items() if name.partition("_")[2] in _OF_CONSTRUCTOR}
+        if not isinstance(first.get("slurm_max_num_timeout", 0), int):
+            raise TypeError(f"slurm_max_num_timeout must be an integer, got {first['slurm_max_num_timeout']!r}")
         try:
             from submitit import AutoExecutor
         except ImportError as error:
             raise ValueError('this launcher needs submitit: pip install "maze-nca-gym[cluster]"') from error
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # names without the cluster are taken, with a warning
-            executor = AutoExecutor(folder=folder, cluster=self._cluster, **given)
-            executor.update_parameters(**{name: self._options[name] for name in self._options.keys() - given.keys()})
+            executor = AutoExecutor(folder=folder, cluster=self._cluster, **first)
+            executor.update_parameters(**{name: self._options[name] for name in self._options.keys() - first.keys()})
         return executor
 
     @cached_property
@@ -225,7 +225,7 @@ class SubmititExecutor:
         executor, present = self._executor, set(self._unsent())
         self._jobs = [job for job in self._jobs if not job.done()]
         gpus = _assigned(self._gpus, [self._gpu_of[job.job_id] for job in self._jobs], len(arguments))
-        calls = [_Requeued(function, *each, self._lock_file) for each in zip(arguments, gpus, strict=True)]
+        calls = [_Requeued(function, *pair, self._lock_file) for pair in zip(arguments, gpus, strict=True)]
         try:
             with redirect_stderr(StringIO()), executor.batch():  # submitit prints what it raises
                 jobs = [executor.submit(call) for call in calls]
@@ -279,10 +279,8 @@ class _SlurmQueue:
     """
 
     def __init__(self) -> None:
-        found = re.findall(
-            r"^(?:ClusterName|SlurmctldHost\[0\])\s*=\s*(\S+)", _said("scontrol", "show", "config"), re.M
-        )
-        self.cluster = "@".join(found)
+        settings = _output("scontrol", "show", "config")
+        self.cluster = "@".join(re.findall(r"^(?:ClusterName|SlurmctldHost\[0\])\s*=\s*(\S+)", settings, re.M))
         self._states: dict[str, str] = {}
         self._asked_at = -math.inf
 
@@ -294,7 +292,7 @@ class _SlurmQueue:
         Raises:
             RuntimeError: the cluster refuses it, with its reason.
         """
-        self.cancel([_said("sbatch", "--hold", "--parsable", text=script).split(";")[0].strip()])
+        self.cancel([_output("sbatch", "--hold", "--parsable", text=script).split(";")[0].strip()])
 
     def cancel(self, job_ids: Iterable[str]) -> None:
         """Cancel jobs, except any that have ended."""
@@ -316,14 +314,14 @@ class _SlurmQueue:
         self._asked_at = time.monotonic()
         words = ["--array", "--noheader", "--states=all", "--format=%i %T", f"--user={os.getuid()}"]
         try:
-            found = dict(line.split() for line in _said("squeue", *words).splitlines())
+            queue = dict(line.split() for line in _output("squeue", *words).splitlines())
         except (RuntimeError, ValueError):
             return self._states[job_id]  # the controller does not answer: jobs go on without it
         before = dict(self._states)
-        for each, state in before.items():
+        for number, state in before.items():
             # a single look could come before the queue has a job
             missing = "GONE" if state in ("MISSING", *ENDED) else "MISSING"
-            self._states[each] = found.get(each, missing)
+            self._states[number] = queue.get(number, missing)
         # SLURM may start these again by itself, beside the next attempt in the same folder
         returning = {"BOOT_FAIL", "NODE_FAIL", "PREEMPTED"}
         self.cancel(i for i, state in self._states.items() if state in returning and state != before[i])
@@ -334,11 +332,11 @@ class _SlurmQueue:
         return self.get_state(job_id) in ENDED
 
 
-def _said(*command: str, text: str = "") -> str:
-    """Return what a command prints.
+def _output(*command: str, text: str = "") -> str:
+    """Return the standard output of a command, which reads the text as its standard input.
 
     Raises:
-        RuntimeError: it fails, or is not there; the message is its own.
+        RuntimeError: the command fails or does not exist; the message is the command's own.
     """
     try:
         done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE)

@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from maze_nca_gym import __version__
 from maze_nca_gym.support.files import atomic_write, os_error_context, remove_partial, validated_read
+from maze_nca_gym.support.options import check
 
 from .stopping import asked_to_stop
 
@@ -129,34 +130,33 @@ class RunFolder:
                 for name in (DESCRIPTION, *run._files):
                     remove_partial(path / name)  # what killed runs have written half
                 # the description first: if this is interrupted, what is left is no run that could go on
-                for each in (about, *run._present()) if overwrite else ():
-                    each.unlink(missing_ok=True)
+                for file in (about, *run._present()) if overwrite else ():
+                    file.unlink(missing_ok=True)
             except OSError as error:
                 raise OSError(f"cannot write in {path}: {error}") from error
         if not about.exists():
-            present = sorted({each.name for each in run._present()})
-            if present:
-                raise ValueError(f"{path} has {', '.join(present)}, but no {DESCRIPTION}; {run.ways_out}")
+            present = ", ".join(sorted({file.name for file in run._present()}))
+            check(not present, f"{path} has {present}, but no {DESCRIPTION}; {run.ways_out}")
             return run
-        if not resume:
-            raise ValueError(f"{path} has a run; {run.ways_out}")
+        check(resume, f"{path} has a run; {run.ways_out}")
         try:
             with validated_read(about, "does not describe a run"):
-                found: dict[str, Any] = json.loads(about.read_text(encoding="utf-8"))
-                there, here, is_finished = dict(found["configuration"]), run.configuration, bool(found.get("finished"))
-                changed = [name for name, digest in run._rules.items() if found["rules"].get(name) != digest]
+                description: dict[str, Any] = json.loads(about.read_text(encoding="utf-8"))
+                stored, is_finished = dict(description["configuration"]), bool(description.get("finished"))
+                other_rules = [name for name in run._rules if description["rules"].get(name) != run._rules[name]]
         except ValueError as error:
             raise ValueError(f"{error}; {run.ways_out}") from error
-        names = [name for name in {**here, **there} if there.get(name) != here.get(name)]
-        is_more = names == [grows] and there[names[0]] < here[names[0]]
+        wanted = run.configuration
+        names = [name for name in {**wanted, **stored} if stored.get(name) != wanted.get(name)]
+        is_more = names == [grows] and stored[names[0]] < wanted[names[0]]
         run.continues = is_more and is_finished
-        if names and not run.continues:
-            differences = ", ".join(f"{name} {there.get(name)} there, {here.get(name)} here" for name in names)
-            first = f"finish it with {grows} {there[names[0]]} first, " if is_more else ""
-            raise ValueError(f"{path} has a run of another configuration ({differences}); {first}{run.ways_out}")
-        if changed:
-            raise ValueError(f"{path} has a run whose {changed[0]} had other rules by the same name; {run.ways_out}")
-        run.found, run.lines = found, [] if counter is None else read_metrics(path / METRICS, counter)
+        differences = ", ".join(f"{name} {stored.get(name)} there, {wanted.get(name)} here" for name in names)
+        first = f"finish it with {grows} {stored[names[0]]} first, " if is_more else ""
+        other = f"{path} has a run of another configuration ({differences}); {first}{run.ways_out}"
+        check(not names or run.continues, other)
+        same_name = f"{path} has a run whose {', '.join(other_rules)} had other rules by the same name; {run.ways_out}"
+        check(not other_rules, same_name)
+        run.found, run.lines = description, [] if counter is None else read_metrics(path / METRICS, counter)
         if is_finished and writes:
             # it was killed between the two steps of `finish`, or of those with which it continued
             (path / CHECKPOINT).unlink(missing_ok=True)
@@ -168,8 +168,8 @@ class RunFolder:
         return self.found is not None and bool(self.found.get("finished")) and not self.continues
 
     def _present(self) -> list[Path]:
-        found = [path for name in self._files for path in self.path.glob(name)]
-        return [path for path in found if not path.name.startswith(".")]  # "*" also matches half-written files
+        paths = (path for name in self._files for path in self.path.glob(name))
+        return [path for path in paths if not path.name.startswith(".")]  # "*" also matches half-written files
 
     def begin(self, facts: Mapping[str, Any], done: float = 0) -> None:
         """Write the description, and drop the lines of updates or rounds that will be repeated.
@@ -283,13 +283,13 @@ class RunFolder:
 
         path = self.path / CHECKPOINT
         if not path.exists():
-            if (self.path / product).exists():
-                raise ValueError(f"{self.path} has {product} but no {CHECKPOINT} to go on from; {self.ways_out}")
+            is_lost = (self.path / product).exists()
+            check(not is_lost, f"{self.path} has {product} but no {CHECKPOINT} to go on from; {self.ways_out}")
             return None
         try:
             description, tensors = load_tensors(path, _KIND, "checkpoint")
-            if description["configuration"] != self.configuration:
-                raise ValueError(f"{path} is of another configuration than {DESCRIPTION}")
+            is_own = description["configuration"] == self.configuration
+            check(is_own, f"{path} is of another configuration than {DESCRIPTION}")
         except ValueError as error:
             raise ValueError(f"{error}; {self.ways_out}") from error
         parts: dict[str, dict[str, Tensor]] = {}
@@ -349,8 +349,8 @@ def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages on which results depend."""
     from importlib.metadata import version  # loads modules of e-mail, which `--help` needs not wait for
 
-    found = {name: version(name) for name in _PACKAGES}
-    return {"python": platform.python_version(), "maze-nca-gym": __version__, **found}
+    packages = {name: version(name) for name in _PACKAGES}
+    return {"python": platform.python_version(), "maze-nca-gym": __version__, **packages}
 
 
 @contextmanager
@@ -400,8 +400,8 @@ def _opened_and_locked(path: Path) -> IO[str]:
             with file:
                 file.seek(0)
                 holder = file.read() or "another process"
-            said = f"{path.parent} is in use by {holder}: wait until it has ended, or choose another --out"
-            raise BlockingIOError(said) from error
+            used = f"{path.parent} is in use by {holder}: wait until it has ended, or choose another --out"
+            raise BlockingIOError(used) from error
         except BaseException:
             file.close()
             raise
@@ -442,9 +442,9 @@ def check_folder(option: str, folder: Path) -> None:
         ValueError: a file is in the way, or writing fails.
     """
     path = folder.absolute()
-    existing = next(each for each in (path, *path.parents) if os.path.lexists(each))
-    if not existing.is_dir():
-        raise ValueError(f"{option} must be a folder, but {folder if existing == path else existing} is a file")
+    existing = next(ancestor for ancestor in (path, *path.parents) if os.path.lexists(ancestor))
+    in_the_way = folder if existing == path else existing
+    check(existing.is_dir(), f"{option} must be a folder, but {in_the_way} is a file")
     try:
         with tempfile.TemporaryDirectory(prefix=".", dir=existing) as trial:
             inside = Path(trial) / path.relative_to(existing)

@@ -67,15 +67,15 @@ def list_runs(
     """
     check(Path(folder).is_dir(), f"there is no folder {folder}")
     paths = [path.parent for path in sorted(Path(folder).rglob(DESCRIPTION)) if _is_run(path.parent)]
-    found = [_read(path, Path(folder)) for path in paths]
-    check(bool(found), f"there is no run in {folder}")
-    kinds = sorted({run.kind for run in found if run.kind})
+    all_runs = [_read(path, Path(folder)) for path in paths]
+    check(bool(all_runs), f"there is no run in {folder}")
+    kinds = sorted({run.kind for run in all_runs if run.kind})
     runs = [
         run
-        for run in found
+        for run in all_runs
         if (name is None or name in run.name) and kind in (None, run.kind) and state in (None, run.state)
     ]
-    check(bool(runs), f"none of {len(found):,} runs in {folder} is so; their kinds: {', '.join(kinds) or 'unknown'}")
+    check(bool(runs), f"none of {len(all_runs):,} runs in {folder} is so; their kinds: {', '.join(kinds) or 'unknown'}")
     whole = [run.options for run in runs if run.state != DAMAGED]
     names = dict.fromkeys(name for options in whole for name in options)
     differing = [name for name in names if any(options.get(name) != whole[0].get(name) for options in whole)]

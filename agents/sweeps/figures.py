@@ -51,10 +51,9 @@ def draw_sweep(
     """
     lines: dict[str, list[Sequence[Line]]] = {}
     for job in jobs:
-        found = read_metrics(job.folder / METRICS)
-        if found:
-            lines.setdefault(job.name, []).append(found)
-    drawn = [draw_curves(lines, results.out / f"{CURVES}.{format}", width)] if lines else []
+        if metrics := read_metrics(job.folder / METRICS):
+            lines.setdefault(job.name, []).append(metrics)
+    paths = [draw_curves(lines, results.out / f"{CURVES}.{format}", width)] if lines else []
     for name in results.measures:
         path = results.out / f"{as_folder(name)}.{format}"
         cells = {row.name: cell for row in results.rows if (cell := row.cell(name)).values}
@@ -75,8 +74,8 @@ def draw_sweep(
             n_seeds = len(results.facts["seeds"])
             about = ("dots: seeds; lines: mean" + " and 95 % interval" * (n_seeds > 2)) * (n_seeds > 1)
             picture.supxlabel(about, fontsize="medium")
-        drawn.append(path)
-    return drawn
+        paths.append(path)
+    return paths
 
 
 def draw_curves(lines: Mapping[str, Sequence[Sequence[Line]]], path: Path, width: FigureWidth = None) -> Path:
@@ -88,7 +87,7 @@ def draw_curves(lines: Mapping[str, Sequence[Sequence[Line]]], path: Path, width
                 curves = [{line["update"]: line[metric] for line in run if metric in line} for run in runs]
                 places = sorted(set.intersection(*map(set, curves)))  # the updates that all runs have reached
                 if places:
-                    values = np.array([[each[place] for place in places] for each in curves])
+                    values = np.array([[by_update[place] for place in places] for by_update in curves])
                     dash, colour = STYLES[i % len(STYLES)]
                     style: dict[str, Any] = {"label": name, "color": colour, "linestyle": dash}
                     marker = "o" if len(places) < 3 else ""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from maze_nca_gym.support.files import validated_read
+from maze_nca_gym.support.options import check
 
 from ..policies.registry import import_own
 from ..runs import CHECKPOINT, METRICS, Line, Pause, RunFolder, read_metrics, write_json
@@ -114,10 +115,10 @@ class Job:
         if not path.exists():
             return None
         with validated_read(path, "is no result of a run"):
-            found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            if not all(map(math.isfinite, found["figures"].values())) or "measure" not in found:
-                raise ValueError("it needs figures that are finite numbers, and how they were measured")
-        return found if found["measure"] == self.measure.to_json() else None
+            result: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            is_whole = all(map(math.isfinite, result["figures"].values())) and "measure" in result
+            check(is_whole, "it needs figures that are finite numbers, and how they were measured")
+        return result if result["measure"] == self.measure.to_json() else None
 
     def latest_metrics(self) -> Line | None:
         """Return the latest metrics of the run, including its last validation's; None before the first line."""
@@ -142,8 +143,8 @@ class Job:
         """Return the update of the checkpoint; None if there is none, or none that can be read."""
         with suppress(ValueError, OSError):
             run = RunFolder.open(self.folder, self.config.to_json(), overwrite=None, writes=False)
-            found = run.load(CHECKPOINT)
-            return None if found is None else int(found[0]["update"])
+            checkpoint = run.load(CHECKPOINT)
+            return None if checkpoint is None else int(checkpoint[0]["update"])
         return None
 
     def failure(self) -> str | None:

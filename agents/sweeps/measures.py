@@ -74,28 +74,27 @@ class Measures:
         check_known(content, options_of(cls), "measure")
         from ..training.model import shapes_of
 
-        configs, given = list(configs), cls(**content)
-        wants_sets = given.metrics is None or not {*METRICS, *NAMED}.isdisjoint(given.metrics)
-        families = dict.fromkeys(f for config in configs for f in config.families if wants_sets)
-        sizes = dict.fromkeys(size for config in configs for size in config.sizes)
-        found = replace(
-            given,
-            families=tuple(families) if given.families is None else given.families,
-            sizes=tuple(sizes) if given.sizes is None else given.sizes,
-        )
+        configs, measures = list(configs), cls(**content)
+        if measures.families is None:
+            wants_sets = measures.metrics is None or not {*METRICS, *NAMED}.isdisjoint(measures.metrics)
+            families = dict.fromkeys(family for config in configs for family in config.families if wants_sets)
+            measures = replace(measures, families=tuple(families))
+        if measures.sizes is None:
+            sizes = dict.fromkeys(size for config in configs for size in config.sizes)
+            measures = replace(measures, sizes=tuple(sizes))
         names: set[str] = set()
         for config in configs:
-            names |= {*found.names(shapes_of(config.model, config.model_arguments))}
-            for family, size in found._sets:
-                SPLITS[found.split](family, size, config.problem, 1)
-        for benchmark in found._benchmarks:
+            names |= {*measures.names(shapes_of(config.model, config.model_arguments))}
+            for family, size in measures._sets:
+                SPLITS[measures.split](family, size, config.problem, 1)
+        for benchmark in measures._benchmarks:
             benchmark.levels(1)
-        sets = (f"{family}-{size}" for family, size in found._sets)
-        for wanted in (*(found.metrics or ()), *sets, *found.benchmarks):
+        sets = (f"{family}-{size}" for family, size in measures._sets)
+        for wanted in (*(measures.metrics or ()), *sets, *measures.benchmarks):
             can = any(name.startswith(f"{wanted} ") or name.endswith(f" {wanted}") for name in names)
             have = ", ".join(sorted(names)) or "nothing"
             check(can, f"measure: no run can give {wanted!r}; what runs can give: {have}")
-        return found
+        return measures
 
     @property
     def _sets(self) -> list[tuple[str, int]]:
@@ -103,8 +102,8 @@ class Measures:
 
     @property
     def _benchmarks(self) -> list[BenchmarkSet]:
-        found = [BENCHMARK_SETS[name] for name in self.benchmarks]
-        return found if self.data is None else [benchmark.from_files(self.data) for benchmark in found]
+        benchmarks = [BENCHMARK_SETS[name] for name in self.benchmarks]
+        return benchmarks if self.data is None else [benchmark.from_files(self.data) for benchmark in benchmarks]
 
     @property
     def about(self) -> str:
@@ -121,7 +120,7 @@ class Measures:
             enough = policy.max_steps is None or self.steps is None or self.steps <= policy.max_steps
             return policy.size in (None, (size, size)) and enough
 
-        found = [
+        names = [
             f"{family}-{size} {metric}"
             for family, size in self._sets
             if reads(size)
@@ -130,8 +129,8 @@ class Measures:
         for benchmark in map(BENCHMARK_SETS.__getitem__, self.benchmarks):
             if reads(benchmark.side - 2) and split_order(policy.task)[0] == SHORTEST_PATH.name:
                 scores = (*scores_on(benchmark, policy.max_steps is None), *(NAMED if self.metrics else ()))
-                found += [f"{benchmark.name} {score}" for score in scores]
-        return [name for name in found if self.metrics is None or name.split(" ", 1)[1] in self.metrics]
+                names += [f"{benchmark.name} {score}" for score in scores]
+        return [name for name in names if self.metrics is None or name.split(" ", 1)[1] in self.metrics]
 
     def __call__(self, policy: Policy, config: TrainingConfig, folder: Path) -> dict[str, float]:
         """Return what can be measured of a trained network, on its device, by name."""
@@ -140,7 +139,7 @@ class Measures:
         from ..evaluation.metrics import measure
         from ..rollouts import default_steps, label
 
-        names, found = self.names(policy), dict[str, float]()
+        names, figures = self.names(policy), dict[str, float]()
         named = [name for name in self.metrics or () if name in NAMED]
         sets = {name.split(" ", 1)[0] for name in names}
         for family, size in self._sets:
@@ -148,18 +147,17 @@ class Measures:
                 n = min(self.n, most_levels(size, self.split))
                 levels = label(policy, SPLITS[self.split](family, size, policy.problem, n))
                 n_steps = default_steps(policy, levels.target) if self.steps is None else self.steps
-                it = measure(policy, levels, n_steps, steps=(n_steps,), metrics=named)
-                values = {metric: getattr(it.final, metric) for metric in METRICS} | it.named
-                found |= {f"{family}-{size} {metric}": part.value for metric, part in values.items()}
+                evaluation = measure(policy, levels, n_steps, steps=(n_steps,), metrics=named)
+                values = {metric: getattr(evaluation.final, metric) for metric in METRICS} | evaluation.named
+                figures |= {f"{family}-{size} {metric}": mean.value for metric, mean in values.items()}
         for benchmark in self._benchmarks:
             if benchmark.name in sets:
-                drawn = benchmark.levels(min(self.n, benchmark.n))
-                (cell,) = prepare(
-                    {"it": policy}, [drawn], self.steps, {benchmark.name} if benchmark.may_be_empty else ()
-                )
-                row = measure_scores(benchmark, cell, benchmark.label(drawn.tiles), (UNSTATED, UNSTATED), None, named)
-                found |= {f"{benchmark.name} {score}": part.value for score, part in row.scores.items()}
-        return {name: found[name] for name in names}
+                levels = benchmark.levels(min(self.n, benchmark.n))
+                may_be_empty = [benchmark.name] * benchmark.may_be_empty
+                (cell,) = prepare({"it": policy}, [levels], self.steps, may_be_empty)
+                row = measure_scores(benchmark, cell, benchmark.label(levels.tiles), (UNSTATED, UNSTATED), None, named)
+                figures |= {f"{benchmark.name} {score}": mean.value for score, mean in row.scores.items()}
+        return {name: figures[name] for name in names}
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields by name, JSON-serialisable."""

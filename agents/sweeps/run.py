@@ -97,7 +97,7 @@ def sweep(
     name = str(what.get("preset", "fast")) if isinstance(what, Mapping) else Path(what).stem
     folder = FOLDER / name if out is None else Path(out)
     check_folder("--out", folder)
-    found = read_sweep(what)
+    described = read_sweep(what)
     if tensorboard:
         from ..training.reports import find_tensorboard
 
@@ -106,21 +106,21 @@ def sweep(
     # the options that `train` has too
     is_one_row = call.given.keys() <= {"what", "out", "device", "tensorboard", "format", "figure_width"}
     if is_one_row and isinstance(what, Mapping) and what.keys() == ONE_ROW and type(what["seeds"]) is int:
-        given = {"preset": name, "seeds": what["seeds"], **what["options"], **call.given}
-        call = Call(train, {option: value for option, value in given.items() if option != "what"})
-    facts = {"command": recorded(call), "sweep": found.content}
+        arguments = {"preset": name, "seeds": what["seeds"], **what["options"], **call.given}
+        call = Call(train, {option: value for option, value in arguments.items() if option != "what"})
+    facts = {"command": recorded(call), "sweep": described.content}
     how = Launch(launcher, workers, device, submit)
-    results, jobs = run_sweep(found, folder, {}, facts, how, on_change, tensorboard)
+    results, jobs = run_sweep(described, folder, {}, facts, how, on_change, tensorboard)
     _draw(results, jobs, format, figure_width)
     best = results.facts.get("best")
-    if found.refit and best is not None and not results.failures:
-        first, measure = max(found.seeds) + 1, cast("Measures", found.measure)
+    if described.refit and best is not None and not results.failures:
+        first, measure = max(described.seeds) + 1, cast("Measures", described.measure)
         again = replace(
-            found,
-            configs={best: found.configs[best]},
-            seeds=tuple(range(first, first + found.refit)),
+            described,
+            configs={best: described.configs[best]},
+            seeds=tuple(range(first, first + described.refit)),
             measure=replace(measure, split="test"),
-            rows=tuple(row for row in found.rows if row.name == best),
+            rows=tuple(row for row in described.rows if row.name == best),
             title="Refit",
             best=None,
             halve=(),

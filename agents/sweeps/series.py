@@ -86,8 +86,8 @@ def effort(config: TrainingConfig) -> float:
     if config.model_options.get("cut_corners"):
         taps = taps // 2 + 1
     is_compiled = shapes_of(config.model, config.model_arguments).program() is not None
-    each = taps * config.n_channels**2 + (SHARED if is_compiled else REST)
-    return float(config.n_updates * config.batch_size * (config.n_iterations or 1) * config.sizes[0] ** 2 * each)
+    per_tile = taps * config.n_channels**2 + (SHARED if is_compiled else REST)
+    return float(config.n_updates * config.batch_size * (config.n_iterations or 1) * config.sizes[0] ** 2 * per_tile)
 
 
 def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progress], object]) -> None:

@@ -109,16 +109,16 @@ class Sweep:
         by_name: dict[str, list[Job]] = {}
         for job in jobs:
             by_name.setdefault(job.name, []).append(job)
-        found: dict[str, int] = {}
+        ended: dict[str, int] = {}
         for at in self.halve:
             values: dict[str, float] = {}
-            for name in by_name.keys() - found.keys():
+            for name in by_name.keys() - ended.keys():
                 lines = [job.validation(at) for job in by_name[name]]
                 if None in lines and not any(job.failure() for job in by_name[name]):
-                    return found  # not all have come so far
+                    return ended  # not all have come so far
                 values[name] = fmean(-math.inf if line is None else line[str(self.best)] for line in lines)
-            found |= dict.fromkeys(sorted(values, key=lambda name: (values[name], name))[: len(values) // 2], at)
-        return found
+            ended |= dict.fromkeys(sorted(values, key=lambda name: (values[name], name))[: len(values) // 2], at)
+        return ended
 
     def results(self, jobs: Iterable[Job], out: Path) -> SweepResults:
         """Return the results of all runs that are finished or given up so far.
@@ -137,11 +137,11 @@ class Sweep:
         for row in self.rows:
             own = [job for name in row.runs for job in by_name[name]]
             key = {job: job.config.seed if len(row.runs) == 1 else job.label for job in own}
-            found = {key[job]: result for job in own if (result := job.result()) is not None}
+            results = {key[job]: result for job in own if (result := job.result()) is not None}
             errors = {job: error for job in own if (error := job.failure()) is not None}
             failures = [Failure(it.label, error, it.log.relative_to(out).as_posix()) for it, error in errors.items()]
             stopped = max((ended.get(name, 0) for name in row.runs), default=0)
-            rows.append(replace(row, n_runs=len(own), found=found, failures=tuple(failures), ended=stopped))
+            rows.append(replace(row, n_runs=len(own), found=results, failures=tuple(failures), ended=stopped))
         groups: dict[str, list[SweepRow]] = {}
         complete = [row for row in rows if len(row.found) == row.n_runs]
         for row in complete:  # figures were published for each task
@@ -158,8 +158,8 @@ class Sweep:
         if self.best is not None and complete:
 
             def value(row: SweepRow) -> float:
-                found = [cell.value for name, cell in row.cells.items() if name.endswith(f" {self.best}")]
-                return sum(each or 0.0 for each in found) / max(1, len(found))
+                values = [cell.value for name, cell in row.cells.items() if name.endswith(f" {self.best}")]
+                return sum(value or 0.0 for value in values) / max(1, len(values))
 
             facts["best"] = max(complete, key=value).name
             about += f" Best of {len(complete)} complete rows by validation {self.best}: {facts['best']}."
@@ -210,8 +210,8 @@ class Description:
             several = is_sequence(values) and len(values) > 0
             check(several, f"vary.{name} must be a list of values, got {values!r}")
         for name, how in self.sample.items():
-            found: tuple[str, Any] = next(iter(how.items())) if isinstance(how, Mapping) and len(how) == 1 else ("", ())
-            kind, ends = found
+            is_single = isinstance(how, Mapping) and len(how) == 1
+            kind, ends = next(iter(how.items())) if is_single else ("", ())
             several, least = is_sequence(ends) and len(ends) > 0, 0 if kind == "log_uniform" else -math.inf
             numbers = several and len(ends) == 2 and {*map(type, ends)} <= {int, float}
             check(
@@ -253,8 +253,8 @@ class Description:
                 varied = dict(zip(self.vary, values, strict=True))
                 words = [*([row["name"]] if row else []), *(f"{name} {in_words(v)}" for name, v in varied.items())]
                 words += [f"sample {i}"] * bool(self.sample)
-                drawn = {name: self.draw(name, i) for name in self.sample}
-                options = {"preset": self.preset, **self.options, **own, **varied, **drawn}
+                samples = {name: self.draw(name, i) for name in self.sample}
+                options = {"preset": self.preset, **self.options, **own, **varied, **samples}
                 yield ", ".join(words) or self.preset, options
 
     def draw(self, option: str, i: int) -> Any:
@@ -313,12 +313,13 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
     from ..training.presets import PRESETS
 
     check_known(content, options_of(Description), "a sweep")
-    given = Description(**content)
+    described = Description(**content)
     # modules first: they may register presets, models and tasks that rows name
-    for module in given.modules:
+    for module in described.modules:
         import_own(module, "a sweep")
     # names of rows are those of folders, so no two are alike
-    rows, folders = [*given.combined()], Counter(as_folder(name) for name, _ in given.combined())
+    rows = [*described.combined()]
+    folders = Counter(as_folder(name) for name, _ in rows)
     twice = dict.fromkeys(repr(name) for name, _ in rows if folders[as_folder(name)] > 1)
     check(not twice, f"two rows are named {', '.join(twice)}")
     # options that a row may have: those of every training, and of the rows' models
@@ -328,13 +329,14 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
         check(is_short, f"the name of a row, which is that of a folder, must have 1 to {LONGEST} bytes, got {name!r}")
         check(isinstance(preset, str), f"row {name!r}: preset must be the name of one, got {preset!r}")
         known |= {*options_of_model({**PRESETS.find(preset), **options}.get("model"))}
-    for place, names in given.places.items():
+    for place, names in described.places.items():
         check("seed" not in names, f"{place} has a seed, but seeds are given by `seeds`")
         check_known(names, known, place)
-        both = sorted((given.vary.keys() | given.sample.keys()) & names.keys() if place.startswith("row ") else ())
+        is_row = place.startswith("row ")
+        both = sorted((described.vary.keys() | described.sample.keys()) & names.keys() if is_row else ())
         check(not both, f"{', '.join(both)} is in vary or sample, and in {place}")
     # a configuration for each row, whose levels are tried
-    varied = dict.fromkeys(name for place, names in given.places.items() if place != "options" for name in names)
+    varied = dict.fromkeys(name for place, names in described.places.items() if place != "options" for name in names)
     configs: dict[str, TrainingConfig] = {}
     records = []
     for name, options in rows:
@@ -345,19 +347,19 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
                 _ = stream.validation
         except ValueError as error:
             raise ValueError(f"row {name!r}: {error}") from error
-        late = f"halve must be below n_updates, {config.n_updates}, got {[*given.halve]}"
-        check(max(given.halve, default=0) < config.n_updates, f"row {name!r}: {late}")
+        late = f"halve must be below n_updates, {config.n_updates}, got {[*described.halve]}"
+        check(max(described.halve, default=0) < config.n_updates, f"row {name!r}: {late}")
         values = {**config.to_json(), "preset": options["preset"]}
         configs[name] = config
         records.append(SweepRow(name, {option: values[option] for option in varied if option in values}, (name,)))
     # what is measured, over which seeds
-    measure = Measures.read(given.measure, configs.values())
-    wanted = list(range(given.seeds)) if type(given.seeds) is int else given.seeds
+    measure = Measures.read(described.measure, configs.values())
+    wanted = list(range(described.seeds)) if type(described.seeds) is int else described.seeds
     seeds: tuple[int, ...] = Option("seeds", tuple[int, ...], (Between(0),)).check(wanted)
-    check(0 < len(seeds) == len({*seeds}), f"seeds must be their number or different ones, got {given.seeds}")
+    check(0 < len(seeds) == len({*seeds}), f"seeds must be their number or different ones, got {described.seeds}")
     shown = measure.metrics or USUAL
-    can = given.best is None or (measure.split == "validation" and given.best in shown)
+    can = described.best is None or (measure.split == "validation" and described.best in shown)
     has = f"{', '.join(shown)} with split = {measure.split}"
-    check(can, f"best must be a metric that is measured on validation sets, got {given.best!r}; measured are {has}")
-    content, made = to_json(given), tuple(records)
-    return Sweep(configs, seeds, measure, made, content, best=given.best, refit=given.refit, halve=given.halve)
+    check(can, f"best must be a metric that is measured on validation sets, got {described.best!r}; measured are {has}")
+    chosen = {name: getattr(described, name) for name in ("best", "refit", "halve")}
+    return Sweep(configs, seeds, measure, tuple(records), to_json(described), **chosen)

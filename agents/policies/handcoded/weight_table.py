@@ -101,12 +101,7 @@ class Taps(NamedTuple):
 
 
 def taps(weight: Tensor, bias: Tensor) -> Taps:
-    """Return the non-zero weights of a convolution with padding k // 2.
-
-    Args:
-        weight: (C, inputs, k, k) floats.
-        bias: (C,) floats.
-    """
+    """Return the non-zero weights of a (C, inputs, k, k) float convolution with padding k // 2."""
     places = weight.nonzero()
     reach = weight.shape[-1] // 2
     centred = places - places.new_tensor([0, 0, reach, reach])
@@ -114,12 +109,9 @@ def taps(weight: Tensor, bias: Tensor) -> Taps:
 
 
 def convolve(inputs: Tensor, state: Tensor, taps: Taps) -> Tensor:
-    """Return a convolution, (B, C, H, W) float32. Sums are computed in float64, so they are exact for integers.
+    """Return the convolution, (B, C, H, W) float32, over the channels of (B, T, H, W) `inputs` and then of `state`.
 
-    Args:
-        inputs: (B, T, H, W) float32, whose channels are the first that the convolution reads.
-        state: (B, C, H, W) float32, whose channels follow.
-        taps: the non-zero weights.
+    Sums are computed in float64, so they are exact for integers.
     """
     from . import compiled  # here, because importing numba takes a third of a second
 

@@ -82,12 +82,12 @@ def draw(
         format: file type of the figures.
         width: their width in print.
     """
-    drawn = [draw_published(results, results.out / f"{PUBLISHED}.{format}", width)]
+    paths = [draw_published(results, results.out / f"{PUBLISHED}.{format}", width)]
     for name, (of_row, on_large, choose) in BEHAVIOURS.items():
         path, most_complete = results.out / f"{name}.{format}", scale.column("test {small} pct. complete")
         names = {run for row in results.rows if row.name == of_row for run in row.runs}
-        found = {job: result for job in jobs if job.name in names and (result := job.result()) is not None}
-        best = max(found, key=lambda job: found[job]["figures"][most_complete], default=None)
+        measured = {job: result for job in jobs if job.name in names and (result := job.result()) is not None}
+        best = max(measured, key=lambda job: measured[job]["figures"][most_complete], default=None)
         for is_large in on_large:
             if best is None:
                 break
@@ -108,9 +108,9 @@ def draw(
                     "correct" if correct[chosen] else f"wrong, {overlap[chosen]:.0%} overlap".replace("%", "\xa0%")
                 )
                 about = f"{best.config.model}, {policy.task}, {size}x{size}, seed {best.config.seed}"
-                drawn.append(strip(path, pictures, words, f"{about}: {verdict}", printed=width))
+                paths.append(strip(path, pictures, words, f"{about}: {verdict}", printed=width))
                 break
-    return drawn
+    return paths
 
 
 def draw_published(results: SweepResults, path: Path, width: FigureWidth = None) -> Path:
@@ -118,16 +118,16 @@ def draw_published(results: SweepResults, path: Path, width: FigureWidth = None)
     shown = {}
     for column in results.measures:
         cells = [(row, row.cell(column)) for row in results.rows]
-        found = [(row, it.published[0], it.value) for row, it in cells if it.published and it.value is not None]
-        if found:
-            shown[column] = [(row, factor_of(column) * x, factor_of(column) * y) for row, x, y in found]
+        both = [(row, it.published[0], it.value) for row, it in cells if it.published and it.value is not None]
+        if both:
+            shown[column] = [(row, factor_of(column) * x, factor_of(column) * y) for row, x, y in both]
     # the rows that share a model and a task share a colour; of all rows, so that each keeps its colour
     groups = list(dict.fromkeys((row.options["model"], row.options["task"]) for row in find_rows([ALL])))
     tasks = Counter(model for model, _ in groups)
     n_columns, n_panels = min(3, max(1, len(shown))), max(1, len(shown))
     with figure(path, 0.6 + 4.2 * n_columns, 0.6 + 4.2 * -(-n_panels // n_columns), dpi=130, printed=width) as drawn:
-        made = panels(drawn, n_panels, n_columns)
-        for axes, (column, pairs) in zip(made, shown.items(), strict=False):
+        all_axes = panels(drawn, n_panels, n_columns)
+        for axes, (column, pairs) in zip(all_axes, shown.items(), strict=False):
             for i, (model, task) in enumerate(groups):
                 points = [(x, y) for r, x, y in pairs if (r.options["model"], r.options["task"]) == (model, task)]
                 if points:
@@ -142,7 +142,7 @@ def draw_published(results: SweepResults, path: Path, width: FigureWidth = None)
             axes.set_title(f"{column}\n{wrapped(words, panel_width(axes))}", fontsize="medium")
             axes.set(xlabel="published", ylabel="ours")
             axes.axline((0, 0), slope=1, color=GREY, linewidth=1, linestyle=":")
-        for axes in made[len(shown) :]:
+        for axes in all_axes[len(shown) :]:
             axes.set_visible(False)
         legend(drawn)
     return path

@@ -116,7 +116,7 @@ class PaperScale:
         from ...training.loop import LEVELS
 
         trained_on = LevelPopulation.load(folder / LEVELS).tiles if config.evolve else LevelStream(config).fixed.tiles
-        found = {"train solution length": float(config.problem.solve(trained_on).sum() / len(trained_on))}
+        values = {"train solution length": float(config.problem.solve(trained_on).sum() / len(trained_on))}
         sets = {"train": trained_on[: self.n_tested]}
         for place, size in (("test {small}", self.size), ("test {large}", 2 * self.size)):
             n = min(self.n_tested, most_levels(size))
@@ -129,8 +129,8 @@ class PaperScale:
                 n_steps = n_steps_on(policy, config, is_large=is_large)
                 final = measure(policy, tiles, n_steps, steps=(n_steps,)).final
                 accuracy, complete = final.paper_accuracy.value, final.complete.value
-            found |= {f"{name} accuracy": accuracy} | ({} if is_large else {f"{name} pct. complete": complete})
-        return found
+            values |= {f"{name} accuracy": accuracy} | ({} if is_large else {f"{name} pct. complete": complete})
+        return values
 
     def shrink(self, config: TrainingConfig) -> TrainingConfig:
         """Return a configuration of the paper at this scale; the full scale changes nothing.
@@ -214,19 +214,17 @@ def find_rows(words: Iterable[str]) -> list[SweepRow]:
     Raises:
         ValueError: no word, an unknown table, or an unknown row.
     """
-    tables, found = paper_tables(), set[str]()
+    tables, names = paper_tables(), set[str]()
     for word in words:
         number, dot, place = word.partition(".")
         if word != ALL and (number not in tables or (dot and not re.fullmatch(r"\d{1,4}", place))):
             raise ValueError(unknown_name("table", word, [*tables, ALL], ", or a row such as 3.2"))
         if dot and not 1 <= int(place) <= len(tables[number]):
             raise ValueError(f"table {number} has rows 1 to {len(tables[number])}, got {word}")
-        wanted = (
-            [tables[number][int(place) - 1]] if dot else [row for n in tables for row in tables[n] if word in (ALL, n)]
-        )
-        found.update(row.name for row in wanted)
-    check(bool(found), f"name at least one table: {ALL}, 1 to {len(tables)}, or a row such as 3.2")
-    return [row for rows in tables.values() for row in rows if row.name in found]
+        of_tables = [row.name for n, rows in tables.items() for row in rows if word in (ALL, n)]
+        names.update([f"{number}.{int(place)}"] if dot else of_tables)
+    check(bool(names), f"name at least one table: {ALL}, 1 to {len(tables)}, or a row such as 3.2")
+    return [row for rows in tables.values() for row in rows if row.name in names]
 
 
 def configurations(row: SweepRow) -> dict[str, TrainingConfig]:
@@ -241,18 +239,18 @@ def configurations(row: SweepRow) -> dict[str, TrainingConfig]:
     base = f"paper-{row.options['task']}{'-evolved' if row.options['evolve'] else ''}"
     pooled = next((name for name, value in row.options.items() if isinstance(value, list)), "task")
     values = row.options[pooled] if isinstance(row.options[pooled], list) else [row.options[pooled]]
-    found = {}
+    configs = {}
     for value in values:
         config = changed(base, **published_recipe(row.options["model"]), **{**row.options, pooled: value})
-        given, words = config.model_options, [config.task, config.model.lower()]
+        options, words = config.model_options, [config.task, config.model.lower()]
         words += [f"{config.n_channels}-channels", f"{config.n_iterations}-iterations"]
-        words += [f"kernel-{given['kernel_size']}"] if "kernel_size" in given else []
+        words += [f"kernel-{options['kernel_size']}"] if "kernel_size" in options else []
         with_it = {"cut_corners": "cut", "max_pool": "pool", "edge_features": "edges"}
         without = {"shared_weights": "separate", "traversable_edges_only": "grid"}
-        words += [word for name, word in with_it.items() if given.get(name)]
-        words += [word for name, word in without.items() if given.get(name) is False]
-        found["-".join(words + ["evolved"] * config.evolve)] = config
-    return found
+        words += [word for name, word in with_it.items() if options.get(name)]
+        words += [word for name, word in without.items() if options.get(name) is False]
+        configs["-".join(words + ["evolved"] * config.evolve)] = config
+    return configs
 
 
 def sweep_of(rows: Sequence[SweepRow], trials: int, scale: PaperScale) -> Sweep:

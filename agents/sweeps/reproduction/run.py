@@ -71,10 +71,10 @@ def reproduce(
     """
     size, folder = SCALES[scale], Path(out)
     check_folder("--out", folder)
-    found = sweep_of(find_rows(which), trials, size)
+    tables = sweep_of(find_rows(which), trials, size)
     facts = {"command": recorded(current_call().changed(("submit",)))}
     how = Launch(launcher, workers, device, submit)
-    results, jobs = run_sweep(found, folder, {"scale": scale}, facts, how, on_change)
+    results, jobs = run_sweep(tables, folder, {"scale": scale}, facts, how, on_change)
     with beside_results():
         from .figures import draw  # here, as it loads matplotlib
 
