@@ -1,4 +1,4 @@
-"""Whether a policy solves mazes: the same rule as in an environment and in `solve`, for mazes of any kind."""
+"""Runs of a policy on mazes of any kind, which show whether it solves them, by the rule of environments and `solve`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Examiner:
         return np.asarray(limits, np.int64)[groups.reshape(-1)] if len(lengths) else np.zeros(0, np.int64)
 
     def __call__(self, tiles: Tiles, targets: NDArray[np.bool_]) -> Examined:
-        """Return what the policy does on mazes.
+        """Return the results of the policy on mazes.
 
         Args:
             tiles: (N, H, W) uint8.
@@ -87,20 +87,20 @@ class Examiner:
     @threads(1)
     @torch.no_grad()
     def refusal(self, tiles: Tiles) -> str:
-        """Return the error of one iteration on the first of (N, H, W) mazes; empty if the policy runs on some of them,
-        since an error on others is then no matter of their shape."""
+        """Return the error of one iteration on (N, H, W) mazes, in words. It is empty if the policy runs on one of
+        `N_TRIED` of them, because errors on others are then not due to the shape."""
         errors = list[str]()
         for index in np.linspace(0, len(tiles) - 1, min(len(tiles), N_TRIED)).astype(int).tolist():
             maze = encode(self.policy, tiles[index : index + 1])
             state = maze.new_zeros(1, self.policy.n_channels, *maze.shape[2:])
             try:
-                found = self.policy(maze, state)
+                after = self.policy(maze, state)
             except (MemoryError, torch.OutOfMemoryError):
                 raise
             except Exception as error:
                 errors.append(_words(error))
             else:
-                shape = tuple(getattr(found, "shape", ()))
+                shape = tuple(getattr(after, "shape", ()))
                 if shape == tuple(state.shape):
                     return ""
                 errors.append(f"the next state must have shape {tuple(state.shape)}, got {shape}")
@@ -122,8 +122,8 @@ def _words(error: Exception) -> str:
 
 
 def solvable(task: Task, tiles: Tiles) -> tuple[Tiles, NDArray[np.bool_]]:
-    """Return those of (N, H, W) mazes that have an answer, and their canonical solutions. Mazes that the task's solver
-    refuses are left out, since its generators may never draw them."""
+    """Return the mazes that have an answer among (N, H, W) mazes, and their canonical solutions. Mazes that the task's
+    solver refuses with an error are left out, since the task's generators may never draw them."""
     try:
         targets = task.solve(tiles)
     except Exception:
@@ -132,5 +132,5 @@ def solvable(task: Task, tiles: Tiles) -> tuple[Tiles, NDArray[np.bool_]]:
         half = len(tiles) // 2
         parts = [solvable(task, part) for part in (tiles[:half], tiles[half:])]
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-    found = task.is_answer(targets)
-    return tiles[found], targets[found]
+    has_answer = task.is_answer(targets)
+    return tiles[has_answer], targets[has_answer]

@@ -108,7 +108,7 @@ class Doubt:
 
     @property
     def correct_on(self) -> str:
-        """The small mazes of `complete`, in words."""
+        """In words, the small mazes of which every one was tried and answered correctly (`complete`)."""
         if not self.n_complete:
             return "no number of tiles with every maze tried and correct"
         border = ", within a border of walls" if self.has_border else ""
@@ -153,9 +153,9 @@ class Doubt:
     def to_json(self) -> dict[str, Any]:
         """Return all facts, JSON-serialisable."""
         task, failure = self.model.problem, self.failure
-        found = None
+        facts = None
         if failure is not None:
-            found = {
+            facts = {
                 "size": list(failure.tiles.shape),
                 "maze": task.to_text(failure.tiles, np.zeros(failure.tiles.shape, np.bool_)).splitlines(),
                 "correct": task.to_text(failure.tiles, failure.correct).splitlines(),
@@ -181,7 +181,7 @@ class Doubt:
             "skipped": list(self.skipped),
             "interrupted": self.is_interrupted,
             "tested": self.verdict,
-            "failure": found,
+            "failure": facts,
         }
 
     def text(self) -> str:
@@ -200,13 +200,13 @@ class Doubt:
             raise ValueError(f"there is no maze to draw: {self.policy} has {self.verdict}")
         failure, kinds = self.failure, self.model.problem.kinds
         cell = max(2, min(CELL, 2 * LEAST_WIDTH // max(failure.tiles.shape)))
-        drawn = []
+        pictures = []
         for title, answer in ((CORRECT, failure.correct), (SHOWN, failure.shown)):
             picture = draw_level(failure.tiles, answer, cell, failure.correct, kinds=kinds)
             room = max(0, LEAST_WIDTH - picture.shape[1])
             picture = np.pad(picture, ((4, 0), (0, room), (0, 0)), constant_values=255)
-            drawn.append(captioned(picture, title))
-        return captioned(contact_sheet(drawn, 2), self.policy, self.verdict, margin=16)
+            pictures.append(captioned(picture, title))
+        return captioned(contact_sheet(pictures, 2), self.policy, self.verdict, margin=16)
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write `FILES` to a folder, replace the files of an earlier record, and return the paths.

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from .searching import Search
     from .shrinking import Shrinking
 
-SIZES = (4, 6, 8, 12, 16, 24, 32, 48, 64)
-"""Default inner sizes of the mazes of families."""
+TRIED, SIZES = ("random", "sparse", "loops", "perfect"), (4, 6, 8, 12, 16, 24, 32, 48, 64)
+"""Default families of mazes, and default inner sizes of their mazes."""
 
 
 @checked
@@ -33,12 +33,7 @@ def doubt(
     seed: Annotated[int, Between(0)] = 0,
     least: Annotated[int, Between(1, 4096)] = 1,
     tiles: Annotated[int | None, Between(1, 64)] = None,
-    families: Annotated[str | Iterable[str], Stored(tuple[str, ...]), OneOf(FAMILIES, "family of levels")] = (
-        "random",
-        "sparse",
-        "loops",
-        "perfect",
-    ),
+    families: Annotated[str | Iterable[str], Stored(tuple[str, ...]), OneOf(FAMILIES, "family of levels")] = TRIED,
     sizes: Annotated[int | Iterable[int], Stored(tuple[int, ...]), Between(2, 9999), Shown("SIZE …")] = SIZES,
     n: Annotated[int, Between(1, 10**6)] = 64,
     steps: Annotated[int | None, Between(1)] = None,
@@ -52,7 +47,7 @@ def doubt(
     moved closer, until the policy is correct after each further change. This tests the policy, and proves nothing.
 
     The mazes and their order depend on the seed alone, so the time decides only how far the search comes. Ctrl-C ends
-    the search or the shrinking; what was found by then is the result.
+    the search or the shrinking; the record then shows how far they came.
 
     >>> print(doubt("nca-diameter", seconds=10).drawing())
 
@@ -116,7 +111,7 @@ def doubt(
             drawing = to_text(failure.tiles, letters=model.problem.letters).replace("\n", r"\n")
             level = drawing if out is None else Path(out) / LEVEL
             command = recorded(Call(play, {"policy": policy, "levels": level, "steps": failure.iterations}))
-    found = Doubt(
+    record = Doubt(
         policy=name,
         model=model,
         seed=seed,
@@ -133,12 +128,12 @@ def doubt(
         command=command,
     )
     if out is not None:
-        found.save(out)
-    return found
+        record.save(out)
+    return record
 
 
 def _failure(search: Search, shrinking: Shrinking) -> Failure:
-    """Return what the policy did on the shrunk maze."""
+    """Return the maze of the shrinking with the policy's answer on it."""
     from ..rollouts import label
     from .record import Failure
 

@@ -32,9 +32,9 @@ N_EVOLVING = 256
 """Number of levels that evolve, and of offspring in a round."""
 
 
-def counted(n: int, what: str) -> str:
-    """Return a number of things in words: 1 maze, 1,000 mazes."""
-    return f"{n:,} {what}{'s' * (n != 1)}"
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless the number is 1: "1 maze", "1,000 mazes"."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
 class Part(NamedTuple):
@@ -83,8 +83,8 @@ class Search:
         n_correct: number of tiles -> number of mazes of that size, among all of it, on which the policy was correct.
         complete: the number of tiles up to which every maze was tried.
         place: the last part of the search, in words.
-        skipped: what could not be tried, in words.
-        found: the first maze on which the policy fails.
+        skipped: the parts of the search that were not possible, in words.
+        found: the first maze on which the policy fails; None if there was none.
     """
 
     examiner: Examiner
@@ -108,13 +108,13 @@ class Search:
 
     @property
     def has_border(self) -> bool:
-        """Whether small mazes have a border of walls: those of a policy that states that it needs one, or a size."""
+        """Whether the search puts a border of walls around small mazes: if the policy needs one, or has a size."""
         policy = self.examiner.policy
         return policy.guarantees.needs_border or policy.size is not None
 
     @property
     def n_complete(self) -> int:
-        """The number of mazes of the sizes of which every maze was tried."""
+        """The number of solvable mazes with at most `complete` tiles, all of which the policy solved."""
         return sum(n for size, n in self.n_correct.items() if 0 < size <= self.complete)
 
     def run(self, seconds: float, report: Callable[[float], Any]) -> None:
@@ -148,16 +148,16 @@ class Search:
                 part, self.complete = None, end.value
 
     def parts(self) -> Generator[Part, Examined, int]:
-        """Yield mazes to examine, and receive what the policy did on them. If there are no further mazes, return the
+        """Yield mazes to examine, and receive the policy's results on them. If there are no further mazes, return the
         number of tiles up to which every maze was tried."""
         largest = self.largest()
         yield from self.every(largest)
         if len(self.task.answers) > 1:  # populations have answers of one channel
-            passes, found = 0, True
-            while found:
-                found = False
+            passes, has_mazes = 0, True
+            while has_mazes:
+                has_mazes = False
                 for part in self._drawn(largest, passes):
-                    found = True
+                    has_mazes = True
                     yield part
                 passes += 1
             return largest
@@ -222,9 +222,9 @@ class Search:
 
     def _of_family(self, rng: np.random.Generator, name: str, size: tuple[int, int]) -> Tiles:
         family = FAMILIES.find(name)
-        each = -(-self.n // len(family.variants))
-        drawn = [self.task.generate(rng, each, size, family.generator, **options) for options in family.variants]
-        return np.concatenate(drawn)[: self.n]
+        n_each = -(-self.n // len(family.variants))
+        mazes = [self.task.generate(rng, n_each, size, family.generator, **options) for options in family.variants]
+        return np.concatenate(mazes)[: self.n]
 
     def _evolving(self, largest: int) -> Generator[Part, Examined, None]:
         """Yield levels of which those survive that take the most iterations for each tile of their solution."""

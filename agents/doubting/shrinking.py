@@ -52,7 +52,7 @@ class Shrinking:
 
     @classmethod
     def of(cls, search: Search) -> Shrinking:
-        """Return the beginning: the maze that a search found."""
+        """Return a shrinking that begins with the maze on which the policy failed in a search."""
         assert search.found is not None
         return cls(search.examiner, search.has_border, search.least, *search.found)
 
@@ -80,7 +80,7 @@ class Shrinking:
             shape = " x ".join(map(str, self.tiles.shape))
             report(size - self.tiles.size, f"{shape} left, {self.n_tried:,} smaller mazes tried")
 
-        while any(self._accept(each(), note) for each in changes):
+        while any(self._accept(change(), note) for change in changes):
             pass  # the changes begin again with the removal of rows, which shrinks the most
         self.is_minimal = True
 
@@ -159,7 +159,7 @@ class Shrinking:
     def with_moved_ends(self) -> Changes:
         """Yield the maze with an end moved to an empty tile of the solution or beside the end, if the solution becomes
         shorter; the shortest solution first."""
-        body, found = self.body, list[Tiles]()
+        body, moved = self.body, list[Tiles]()
         around = (slice(1, -1), slice(1, -1)) if self.has_border else (slice(None), slice(None))
         target = self.task.solve(self.tiles[None])
         of_maze = np.asarray(target.reshape(-1, *self.tiles.shape).any(axis=0))[around]
@@ -168,10 +168,10 @@ class Shrinking:
             for place in np.argwhere((of_maze | beside) & (body == Tile.EMPTY)):
                 changed = body.copy()
                 changed[tuple(place)], changed[row, col] = body[row, col], Tile.EMPTY
-                found.append(changed)
-        if not found:
+                moved.append(changed)
+        if not moved:
             return
-        mazes = np.stack(found)
+        mazes = np.stack(moved)
         if self.has_border:
             mazes = np.pad(mazes, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
         mazes, targets = solvable(self.task, mazes)

@@ -149,16 +149,23 @@ def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None, 
     """Measure one policy on one set, with a progress bar; return the result.
 
     Stability needs more iterations. If the policy has no weights for them, a warning replaces the measurement.
+
+    Args:
+        cell: the policy and the set.
+        position: the number of the cell for the progress bar, such as "1/4".
+        stability: whether to measure stability too.
+        batch: the number of levels that run at once; None for a number that keeps the state small.
+        metrics: names of further metrics.
     """
-    shown, config = f"{position} {cell.name}, {cell.levels.config['name']}", cell.levels.config
-    with ProgressBar(shown, len(cell.levels) * cell.n_steps) as bar:
-        found = measure(cell.policy, cell.labelled, cell.n_steps, batch=batch, metrics=metrics, report=bar.advance)
+    title, config = f"{position} {cell.name}, {cell.levels.config['name']}", cell.levels.config
+    with ProgressBar(title, len(cell.levels) * cell.n_steps) as bar:
+        evaluation = measure(cell.policy, cell.labelled, cell.n_steps, batch=batch, metrics=metrics, report=bar.advance)
     disturbed, most = None, cell.policy.max_steps
     if stability and most is not None:
         warnings.warn(f"{cell.name} has weights for {most} iterations and cannot run on: no stability", stacklevel=3)
     elif stability:
-        part, n_steps = cell.labelled[: most_levels(config["size"]) // DISTURBED], found.curve[-1].step
+        part, n_steps = cell.labelled[: most_levels(config["size"]) // DISTURBED], evaluation.curve[-1].step
         total = len(part) * n_steps * stability_effort(cell.policy.problem)
-        with ProgressBar(f"{shown}, stability", total) as bar:
+        with ProgressBar(f"{title}, stability", total) as bar:
             disturbed = measure_stability(cell.policy, part, n_steps, batch=batch, report=bar.advance)
-    return Result(cell.name, config["family"], config["size"], found, disturbed, cell.enough, config)
+    return Result(cell.name, config["family"], config["size"], evaluation, disturbed, cell.enough, config)

@@ -91,6 +91,8 @@ def _first(levels: Tiles, wanted: NDArray[np.bool_]) -> Tiles | None:
 
 
 Edit = Callable[[np.random.Generator, Task, Tiles, NDArray[np.bool_]], "Tiles | None"]
+"""(random generator, task, (H, W) uint8 level, (H, W) bool canonical solution) -> the edited level, or None if the edit
+is impossible on this level."""
 EDITS: dict[str, Edit] = {"wall opened": open_wall, "wall closed": close_path, "target moved": move_target}
 """Edits of one level by name."""
 
@@ -115,10 +117,10 @@ def edit_levels(
         targets: (N, H, W) bool, their canonical solutions.
         first: the index of the first level in its set.
     """
-    found = [
+    attempts = [
         EDITS[name](np.random.default_rng(named_seed(name, first + i)), task, level, target)
         for i, (level, target) in enumerate(zip(tiles, targets, strict=True))
     ]
-    rows = [i for i, level in enumerate(found) if level is not None]
-    edited = [level for level in found if level is not None]
+    rows = [i for i, level in enumerate(attempts) if level is not None]
+    edited = [level for level in attempts if level is not None]
     return np.array(rows, np.intp), np.array(edited, np.uint8).reshape(len(rows), *tiles.shape[1:])

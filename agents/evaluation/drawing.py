@@ -65,7 +65,7 @@ _ANGLES = [math.radians(angle) for angle in (0, 180, 270, 90, -25, 205, 25, 155,
 _TRIES = 30
 """Largest number of times that all texts are placed again, in another order, while some line crosses something."""
 _UNDATED: Mapping[str, Mapping[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
-"""Format -> metadata without which the same figure is the same file tomorrow."""
+"""Format -> the metadata to leave out, so that a figure drawn on another day is the same file."""
 
 
 @contextmanager
@@ -103,33 +103,33 @@ def figure(
         mpl.rcParams.update({**STYLE, **(PRINTED if in_print else {}), **(style or {})})
         if in_print:  # a little higher, since text shrinks less than panels
             width, height, dpi = in_print, 1.25 * height * in_print / width, 300
-        drawn = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
-        FigureCanvasAgg(drawn)
+        fig = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+        FigureCanvasAgg(fig)
         if title:
-            drawn.suptitle(wrapped(title, width, float(mpl.rcParams["figure.titlesize"])), color=INK)
-        yield drawn
+            fig.suptitle(wrapped(title, width, float(mpl.rcParams["figure.titlesize"])), color=INK)
+        yield fig
         with atomic_write(path) as file:
-            drawn.savefig(file, format=kind, metadata=_UNDATED.get(kind))
+            fig.savefig(file, format=kind, metadata=_UNDATED.get(kind))
 
 
-def panels(drawn: Figure, n: int, columns: int, narrowest: float = 1.6, **options: Any) -> list[Axes]:
+def panels(fig: Figure, n: int, columns: int, narrowest: float = 1.6, **options: Any) -> list[Axes]:
     """Return n panels, row by row; the rest of the last row stays empty.
 
     Args:
-        drawn: the figure, which gets higher if it is too narrow for that many columns.
-        n: at least 1.
+        fig: the figure, which gets higher if it is too narrow for that many columns.
+        n: number of panels, at least 1.
         columns: largest number of panels in a row; the exact number if panels share horizontal axes.
         narrowest: width of a panel, in inches, below which there are fewer columns.
         options: of `Figure.subplots`, such as `sharey`.
     """
     columns = min(n, columns)
     if "sharex" not in options:
-        wanted, columns = columns, max(1, min(columns, int(drawn.get_figwidth() / narrowest)))
-        drawn.set_figheight(drawn.get_figheight() * ceil(n / columns) / ceil(n / wanted) * wanted / columns)
-    made = list(drawn.subplots(ceil(n / columns), columns, squeeze=False, **options).flat)
-    for axes in made[n:]:
+        wanted, columns = columns, max(1, min(columns, int(fig.get_figwidth() / narrowest)))
+        fig.set_figheight(fig.get_figheight() * ceil(n / columns) / ceil(n / wanted) * wanted / columns)
+    grid = list(fig.subplots(ceil(n / columns), columns, squeeze=False, **options).flat)
+    for axes in grid[n:]:
         axes.set_visible(False)
-    return made[:n]
+    return grid[:n]
 
 
 def panel_width(axes: Axes) -> float:
@@ -151,10 +151,10 @@ def curve(
     """Draw a line of (N,) points.
 
     Args:
-        axes: where to.
-        x, y: the points.
-        low, high: ends of their intervals, drawn as a band; None for no band.
-        color: the line's.
+        axes: the panel.
+        x, y: (N,) coordinates of the points.
+        low, high: (N,) ends of the intervals of y, drawn as a band; None for no band.
+        color: colour of the line.
         end: size of a dot on the last point; 0 for none.
         options: of `Axes.plot`.
     """
@@ -167,9 +167,17 @@ def curve(
 
 
 def bar_places(axes: Axes, labels: Sequence[str], n: int) -> tuple[NDArray[np.float64], float]:
-    """Label groups of n bars each; return the (n, len(labels)) middles of the bars, and the width of each.
+    """Label groups of bars on the horizontal axis; return the places of the bars.
 
     Labels that would overlap in print are turned.
+
+    Args:
+        axes: the panel.
+        labels: a label for each of G groups.
+        n: the number of bars in a group.
+
+    Returns:
+        The middles of the bars, (n, G) float64, and the width of a bar.
     """
     width = 0.8 / n
     axes.set_xticks(range(len(labels)), labels)
@@ -184,8 +192,8 @@ def count_axis(axis: Axis, n_ticks: int | None = None) -> None:
     """Write the numbers of an axis with commas between the thousands.
 
     Args:
-        axis: of whole numbers.
-        n_ticks: the number of ticks, at the most, each on a whole number; None to leave them where they are.
+        axis: an axis of whole numbers.
+        n_ticks: largest number of ticks, which are then on whole numbers; None leaves the ticks where they are.
     """
     if n_ticks is not None:
         axis.set_major_locator(MaxNLocator(n_ticks, integer=True, steps=[1, 2, 2.5, 5, 10]))
@@ -193,46 +201,47 @@ def count_axis(axis: Axis, n_ticks: int | None = None) -> None:
 
 
 def fraction_axis(axes: Axes) -> None:
-    """Write the vertical axis in percent, from 0 to 100; with negative values from the least, but at least -100."""
+    """Show fractions on the vertical axis in percent, from 0 to 100. If the panel has negative values, the axis begins
+    at the lowest value, but not below -100."""
     axes.set_ylim(max(-1.0, min(-0.03, axes.dataLim.y0)), 1.03)
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
 
 
 def size_axis(axes: Axes, sizes: Sequence[int]) -> None:
-    """Make the horizontal axis logarithmic, with a tick at each size."""
+    """Make the horizontal axis of a panel logarithmic, with a tick at each of the sizes of levels."""
     axes.set(xlabel="size", xscale="log")
     axes.xaxis.set_major_locator(FixedLocator(sizes))
     axes.xaxis.set_minor_locator(NullLocator())
     count_axis(axes.xaxis)
 
 
-def legend(drawn: Figure, handles: Mapping[str, Artist] | None = None, title: str = "") -> None:
+def legend(fig: Figure, handles: Mapping[str, Artist] | None = None, title: str = "") -> None:
     """Draw a legend above the panels, in as many columns as fit, and make the figure higher by as much.
 
     Long labels are wrapped, not cut off.
 
     Args:
-        drawn: the figure.
+        fig: the figure.
         handles: label -> the artist that has it; by default every label of any panel, once.
         title: a line above the labels.
     """
-    found = dict(handles or {})
-    for axes in drawn.axes if handles is None else ():
+    artists = dict(handles or {})
+    for axes in fig.axes if handles is None else ():
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    if not found:
+            artists.setdefault(label, handle)
+    if not artists:
         return
-    labels = [wrapped(label, drawn.get_figwidth() - 0.8) or " " for label in found]
-    renderer = drawn.canvas.get_renderer()  # type: ignore[attr-defined]  # Agg's
-    room = drawn.bbox.width - 0.2 * drawn.dpi
-    counts = dict.fromkeys(ceil(len(found) / rows) for rows in range(1, len(found) + 1))  # rows as full as can be
+    labels = [wrapped(label, fig.get_figwidth() - 0.8) or " " for label in artists]
+    renderer = fig.canvas.get_renderer()  # type: ignore[attr-defined]  # Agg's
+    room = fig.bbox.width - 0.2 * fig.dpi
+    counts = dict.fromkeys(ceil(len(artists) / rows) for rows in range(1, len(artists) + 1))  # rows as full as can be
     for columns in counts:
-        made = drawn.legend(found.values(), labels, loc="outside upper center", ncols=columns, title=title or None)
-        box = made.get_window_extent(renderer)
+        block = fig.legend(artists.values(), labels, loc="outside upper center", ncols=columns, title=title or None)
+        box = block.get_window_extent(renderer)
         if box.width <= room or columns == 1:
             break
-        made.remove()
-    drawn.set_figheight(drawn.get_figheight() + box.height / drawn.dpi)
+        block.remove()
+    fig.set_figheight(fig.get_figheight() + box.height / fig.dpi)
 
 
 def wrapped(text: str, inches: float, size: float | None = None) -> str:
@@ -241,35 +250,35 @@ def wrapped(text: str, inches: float, size: float | None = None) -> str:
     return "\n".join(wrap(text, max(8, int(inches * 72 / (0.62 * (size or mpl.rcParams["font.size"]))))))
 
 
-def label_points(drawn: Figure, axes: Axes, texts: Sequence[str]) -> None:
+def label_points(fig: Figure, axes: Axes, texts: Sequence[str]) -> None:
     """Write a text beside each of the points that were drawn with `Axes.plot`, so that no two texts overlap.
 
     A text takes the nearest free place around its point, and a thin line leads to it if it is far. No line crosses a
-    text or another point, unless there is no such place. The figure's layout is fixed by this, so it comes last.
+    text or another point, unless there is no such place. The call fixes the figure's layout, so it comes last.
 
     Args:
-        drawn: the figure.
+        fig: the figure.
         axes: its panel.
         texts: one for each point, in the order of drawing.
     """
-    drawn.draw_without_rendering()
-    drawn.set_layout_engine("none")
+    fig.draw_without_rendering()
+    fig.set_layout_engine("none")
     points = [axes.transData.transform(np.asarray(line.get_xydata())[0]) for line in axes.lines[: len(texts)]]
     scale = 0.1 * mpl.rcParams["font.size"]
     look: dict[str, Any] = {"size": 8.5 * scale, "color": INK, "va": "center"}
     labels = [axes.text(0, 0, text, transform=axes.transAxes, ha="center", **look) for text in texts]
     for label in labels:
         label.set_path_effects([withStroke(linewidth=2, foreground="white")])  # lines of the grid stay behind it
-    sizes = [label.get_window_extent(drawn.canvas.get_renderer()).size for label in labels]  # type: ignore[attr-defined]  # Agg's
-    inside, unit = axes.get_window_extent(), scale * drawn.dpi / 72
+    sizes = [label.get_window_extent(fig.canvas.get_renderer()).size for label in labels]  # type: ignore[attr-defined]  # Agg's
+    inside, unit = axes.get_window_extent(), scale * fig.dpi / 72
     rng, tries, n = np.random.default_rng(0), list[list[_Placed]](), len(texts)
-    while len(tries) < _TRIES and (not tries or any(each.n_crossed for each in tries[-1])):
+    while len(tries) < _TRIES and (not tries or any(place.n_crossed for place in tries[-1])):
         order, placed = rng.permutation(n) if tries else range(n), dict[int, _Placed]()
         for i in [*order, *order]:
-            others = [each for j, each in placed.items() if j != i]
+            others = [place for j, place in placed.items() if j != i]
             placed[i] = _place(i, sizes[i], points, inside, unit, others)
         tries.append([placed[i] for i in range(n)])
-    best = min(tries, key=lambda placed: sum(each.n_crossed for each in placed))
+    best = min(tries, key=lambda placed: sum(place.n_crossed for place in placed))
     fractions = axes.transAxes.inverted()  # pixels are others in a PDF or SVG
     for label, place in zip(labels, best, strict=True):
         label.set_position(tuple(fractions.transform(place.box.corners().mean(axis=0))))
@@ -294,29 +303,30 @@ def _place(
 ) -> _Placed:
     """Return the nearest free place of a text beside point i where as little as can be is crossed."""
     marks = [Bbox.from_extents(x - 6 * unit, y - 6 * unit, x + 6 * unit, y + 6 * unit) for x, y in points]
-    far = [each for each in marks if not each.overlaps(marks[i])]
-    found = None
+    far = [mark for mark in marks if not mark.overlaps(marks[i])]
+    best = None
     for distance, angle in product((11, 18, 26, 38, 52, 68, 86, 106, 130, 160), _ANGLES):
         across, up = distance * math.cos(angle), distance * math.sin(angle)
         x, y = end = points[i] + unit * np.array([across, up])
         left = x - size[0] * (0 if across > 0.1 else 1 if across < -0.1 else 0.5)
         box = Bbox.from_bounds(left, y - size[1] / 2, *size).padded(1.5 * unit)
-        if any(map(box.overlaps, (*marks, *(each.box for each in others)))) or inside.count_contains(box.corners()) < 4:
+        taken = (*marks, *(other.box for other in others))
+        if any(map(box.overlaps, taken)) or inside.count_contains(box.corners()) < 4:
             continue
         line = np.linspace(points[i], end, 100 if distance > 18 else 0)
-        line = np.array([each for each in line if not box.contains(*each)]).reshape(-1, 2)
-        n_crossed = sum(each.count_contains(line) > 0 for each in far)
-        for each in others:  # lines may cross near their points
-            both_long = min(len(line), len(each.line)) > 20
-            crosses = both_long and Path2D(line[[20, -1]]).intersects_path(Path2D(each.line[[20, -1]]))
-            n_crossed += crosses or each.box.count_contains(line) > 0 or box.count_contains(each.line) > 0
+        line = np.array([point for point in line if not box.contains(*point)]).reshape(-1, 2)
+        n_crossed = sum(mark.count_contains(line) > 0 for mark in far)
+        for other in others:  # lines may cross near their points
+            both_long = min(len(line), len(other.line)) > 20
+            crosses = both_long and Path2D(line[[20, -1]]).intersects_path(Path2D(other.line[[20, -1]]))
+            n_crossed += crosses or other.box.count_contains(line) > 0 or box.count_contains(other.line) > 0
         if not len(line):  # then it must not be nearer to another point
             n_crossed += any(math.dist(end, point) < 0.99 * distance * unit for point in points)
-        if found is None or n_crossed < found.n_crossed:
-            found = _Placed(box, line, n_crossed)
+        if best is None or n_crossed < best.n_crossed:
+            best = _Placed(box, line, n_crossed)
         if not n_crossed:
             break
-    return found or _Placed(box, np.empty((0, 2)), 1)  # the latter: no room at all
+    return best or _Placed(box, np.empty((0, 2)), 1)  # the latter: no room at all
 
 
 def strip(
@@ -326,8 +336,8 @@ def strip(
 
     Args:
         path: the file, whose suffix is one of `FIGURE_FORMATS`.
-        pictures: (H, W, 3) uint8 each; those in a row that are the same are drawn once.
-        captions: one for each.
+        pictures: (H, W, 3) uint8 pictures; equal pictures that follow one another are drawn once.
+        captions: a caption for each picture.
         title: a line above them.
         printed: width in print; the pictures then take as many rows as they need.
 
@@ -340,8 +350,8 @@ def strip(
         if not runs or not np.array_equal(runs[-1][0], picture):
             runs.append((picture, []))
         runs[-1][1].append(caption)
-    with figure(path, 2.7 * len(runs), 3.3, title, dpi=110, printed=printed) as drawn:
-        for axes, (picture, words) in zip(panels(drawn, len(runs), len(runs), 1.0), runs, strict=True):
+    with figure(path, 2.7 * len(runs), 3.3, title, dpi=110, printed=printed) as fig:
+        for axes, (picture, words) in zip(panels(fig, len(runs), len(runs), 1.0), runs, strict=True):
             axes.imshow(picture, interpolation="nearest")
             axes.set_title(",\n".join(words), fontsize="medium")
             axes.set_axis_off()

@@ -27,7 +27,14 @@ METRICS = ("accuracy", "complete", "optimal")
 
 
 def draw_evaluation(results: Sequence[Result], folder: Path, format: str, width: FigureWidth = None) -> list[Path]:
-    """Write every figure that the results have data for into a folder, at a width in print; return the paths."""
+    """Write the figures for which there are results, at most one of each of `FIGURES`, and return their paths.
+
+    Args:
+        results: the results, one for each policy and set.
+        folder: the folder of the figures.
+        format: their file type, one of `FIGURE_FORMATS`.
+        width: their width in print.
+    """
     several_sizes = len({result.size for result in results}) > 1
     disturbed = any(result.stability is not None for result in results)
     wanted = zip(FIGURES, (draw_iterations, draw_sizes, draw_stability), (True, several_sizes, disturbed), strict=True)
@@ -41,8 +48,8 @@ def draw_iterations(results: Sequence[Result], path: str | Path, width: FigureWi
     """
     families = list(dict.fromkeys(result.family for result in results))
     looks = _Looks(results, ("policy", "size"))
-    with figure(path, 1.2 + 4.2 * len(families), 6.6, dpi=130, printed=width) as drawn:
-        grid = np.array(panels(drawn, 2 * len(families), len(families), sharex="col", sharey="row")).reshape(2, -1)
+    with figure(path, 1.2 + 4.2 * len(families), 6.6, dpi=130, printed=width) as fig:
+        grid = np.array(panels(fig, 2 * len(families), len(families), sharex="col", sharey="row")).reshape(2, -1)
         for row, metric in zip(grid, ("accuracy", "complete"), strict=True):
             for (axes, family), result in product(zip(row, families, strict=True), results):
                 if result.family == family:
@@ -61,14 +68,14 @@ def draw_iterations(results: Sequence[Result], path: str | Path, width: FigureWi
             axes.set(xlabel="iterations", xscale="log")
             count_axis(axes.xaxis)
         disturbed = any(result.stability is not None for result in results)
-        legend(drawn, looks.handles() | ({"running on": _sample(RUNNING_ON)} if disturbed else {}), looks.title)
+        legend(fig, looks.handles() | ({"running on": _sample(RUNNING_ON)} if disturbed else {}), looks.title)
     return Path(path)
 
 
 def _columns(points: Iterable[Point], metric: str) -> NDArray[np.float64]:
     """Return steps, values, lower and upper ends, (4, N)."""
-    found = [(point.step, getattr(point.metrics, metric)) for point in points]
-    return np.array([(step, it.value, it.low, it.high) for step, it in found], dtype=float).T
+    estimates = [(point.step, getattr(point.metrics, metric)) for point in points]
+    return np.array([(step, it.value, it.low, it.high) for step, it in estimates], dtype=float).T
 
 
 def draw_sizes(results: Sequence[Result], path: str | Path, width: FigureWidth = None) -> Path:
@@ -77,15 +84,15 @@ def draw_sizes(results: Sequence[Result], path: str | Path, width: FigureWidth =
     for result in sorted(results, key=lambda result: result.size):
         lines.setdefault((result.policy, result.family), []).append(result)
     looks = _Looks(results, ("policy", "family"))
-    with figure(path, 13.2, 4.2, dpi=130, printed=width) as drawn:
-        for axes, metric in zip(panels(drawn, len(METRICS), len(METRICS), sharey=True), METRICS, strict=True):
+    with figure(path, 13.2, 4.2, dpi=130, printed=width) as fig:
+        for axes, metric in zip(panels(fig, len(METRICS), len(METRICS), sharey=True), METRICS, strict=True):
             for named in dict.fromkeys((result.policy, result.family) for result in results):
-                places = _columns([Point(each.size, each.metrics) for each in lines[named]], metric)
+                places = _columns([Point(result.size, result.metrics) for result in lines[named]], metric)
                 curve(axes, *places, markersize=6, **looks.of(lines[named][0]))
             size_axis(axes, sorted({result.size for result in results}))
             axes.set_title(metric)
             fraction_axis(axes)
-        legend(drawn, looks.handles(), looks.title)
+        legend(fig, looks.handles(), looks.title)
     return Path(path)
 
 
@@ -101,17 +108,17 @@ def draw_stability(results: Sequence[Result], path: str | Path, width: FigureWid
             sets.setdefault(f"{result.family}-{result.size}", []).append((result, result.stability))
     columns = min(2, len(sets))
     height = 0.4 + 3.4 * -(-len(sets) // columns)
-    with figure(path, 1 + 7 * columns, height, dpi=130, printed=width) as drawn:
+    with figure(path, 1 + 7 * columns, height, dpi=130, printed=width) as fig:
         looks = _Looks([result for own in sets.values() for result, _ in own], ("policy",))
-        for (title, own), axes in zip(sets.items(), panels(drawn, len(sets), columns, 2.5, sharey=True), strict=True):
+        for (title, own), axes in zip(sets.items(), panels(fig, len(sets), columns, 2.5, sharey=True), strict=True):
             bars: list[dict[str, tuple[Estimate, Estimate | None]]] = [
                 {
-                    "none": (found.before.complete, None),
-                    f"{LONGER} times\nas long": (found.after.complete, None),
-                    **{f"{c.fraction * 100:g} %\ncorrupt": (c.after.complete, None) for c in found.corruption},
-                    **{e.edit.replace(" ", "\n"): (e.continued.complete, e.fresh.complete) for e in found.edits},
+                    "none": (stability.before.complete, None),
+                    f"{LONGER} times\nas long": (stability.after.complete, None),
+                    **{f"{c.fraction * 100:g} %\ncorrupt": (c.after.complete, None) for c in stability.corruption},
+                    **{e.edit.replace(" ", "\n"): (e.continued.complete, e.fresh.complete) for e in stability.edits},
                 }
-                for _, found in own
+                for _, stability in own
             ]
             places, wide = bar_places(axes, [*bars[0]], len(own))
             for (result, _), shown, where in zip(own, bars, places, strict=True):
@@ -125,10 +132,10 @@ def draw_stability(results: Sequence[Result], path: str | Path, width: FigureWid
             fraction_axis(axes)
             axes.set_ylim(0, 1.05)
             axes.set_title(title)
-        for axes in drawn.axes:
+        for axes in fig.axes:
             spec = axes.get_subplotspec()
             axes.set_ylabel("complete" if spec is not None and spec.is_first_col() else "")
-        legend(drawn, looks.handles() | {"a fresh start": _sample("-")})
+        legend(fig, looks.handles() | {"a fresh start": _sample("-")})
     return Path(path)
 
 
@@ -136,12 +143,12 @@ class _Looks:
     """Colours, widths, dashes and markers of results.
 
     Colours and widths tell apart the first attribute that varies, dashes and markers the second, or else the first too.
-    So a line is seen behind another on the same place.
+    So a line remains visible behind another line with the same points.
     """
 
     def __init__(self, results: Sequence[Result], attributes: Sequence[str]) -> None:
         values = {name: list(dict.fromkeys(getattr(result, name) for result in results)) for name in attributes}
-        self._varying = {name: found for name, found in values.items() if len(found) > 1} or {
+        self._varying = {name: choices for name, choices in values.items() if len(choices) > 1} or {
             attributes[0]: values[attributes[0]]
         }
         self.title = "" if "policy" in self._varying else values["policy"][0]

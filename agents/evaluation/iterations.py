@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +14,9 @@ from maze_nca_gym.support.streams import say
 
 from ..policies.guarantees import USUAL_SIZE
 from ..policies.policy import Policy
-from ..policies.registry import MODEL_FILE, by_label
+from ..policies.registry import MODEL_FILE
 from ..policies.weights import save_model
-from ..rollouts import curve_steps, default_steps
+from ..rollouts.solving import curve_steps, scaled_steps
 from .metrics import measure
 
 GAIN = 0.001
@@ -47,7 +46,7 @@ def find_iterations(policy: Policy, families: Sequence[str]) -> int:
     for family in families:
         levels = validation_levels(family, size, policy.problem, n)
         targets = policy.problem.solve_all(levels.tiles)
-        steps = [default_steps(with_iterations(copy(policy), number), targets) for number in candidates]
+        steps = [scaled_steps(number, policy.problem, targets) for number in candidates]
         curve = measure(policy, levels, max(steps), steps=steps).curve
         optimal = {point.step: point.metrics.optimal.value for point in curve}
         rest = curve[-1].metrics.optimal.value  # a rollout that reaches a fixed point ends early, and stays as it is
@@ -55,37 +54,29 @@ def find_iterations(policy: Policy, families: Sequence[str]) -> int:
     return candidates[int(np.argmax(fractions >= fractions.max() - GAIN))]
 
 
-def with_iterations(policy: Policy, number: int) -> Policy:
-    """Change the number of iterations that a policy states, in place; return the policy."""
-    policy.guarantees = replace(policy.guarantees, n_iterations=number)
-    return policy
-
-
 def keep_iterations(
-    found: Mapping[str, Policy],
-    policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy],
-    families: Sequence[str],
+    policies: Mapping[str, Policy], sources: Mapping[str, str | Policy], families: Sequence[str]
 ) -> None:
     """Find the best number of iterations for each policy; store it in the policy, and in the model file it came from.
 
     Args:
-        found: the policies by name.
-        policies: the policies as the caller gave them: names, files or objects.
+        policies: the policies by name.
+        sources: the policies, or the names and files from which they were loaded, by the same names.
         families: families of validation levels.
 
     Raises:
         ValueError: a name that is no model file, or a policy whose iterations are fixed or bounded; nothing is changed.
         OSError: a file could not be written.
     """
-    files = {} if isinstance(policies, Policy | Mapping) else by_label(policies)
-    for name, policy in found.items():
-        file = files.get(name)
-        is_file = file is None or (file.lower().endswith(MODEL_FILE) and Path(file).is_file())
+    files = {name: source for name, source in sources.items() if isinstance(source, str)}
+    for file in files.values():
+        is_file = file.lower().endswith(MODEL_FILE) and Path(file).is_file()
         check(is_file, f"find_iterations keeps its result in model files (*{MODEL_FILE}), and {file} is none")
+    for name, policy in policies.items():
         stated = policy.max_steps or policy.guarantees.bound
         check(stated is None, f"find_iterations has no choice for {name}, which states its iterations: {stated}")
-    for name, policy in found.items():
+    for name, policy in policies.items():
         number = find_iterations(policy, families)
-        with_iterations(policy, number)
-        kept = f"; {save_model(policy, files[name])} keeps it" if name in files else ""
-        say(f"{name}: {number} iterations at size 16, found on validation levels of {' and '.join(families)}{kept}")
+        policy.guarantees = replace(policy.guarantees, n_iterations=number)
+        stored = f"; {save_model(policy, files[name])} keeps it" if name in files else ""
+        say(f"{name}: {number} iterations at size 16, found on validation levels of {' and '.join(families)}{stored}")

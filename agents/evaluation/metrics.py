@@ -45,7 +45,7 @@ KINDS = {
     "through walls": "at least one tile is a wall",
     "nothing": "no tile at all",
 }
-"""Kinds of paths and what they mean; every path is of exactly one kind."""
+"""Kind of path -> its meaning; every path is of exactly one kind."""
 CANONICAL, OTHER, EXTRA, LONGER, BROKEN, WALLS, NOTHING = range(len(KINDS))
 
 
@@ -128,7 +128,7 @@ def measure(
 
     Args:
         policy: a policy on any device.
-        levels: a set, or (N, H, W) tiles, prepared for the policy's task, or what `label` returned.
+        levels: a set, or (N, H, W) tiles, prepared for the policy's task, or the result of `label` for them.
         n_steps: the number of iterations; by default `default_steps`.
         batch: levels that run at once; it does not change the results, except for the rounding of fast convolutions.
         steps: numbers of iterations after which to score, from 1 to `n_steps`; by default `curve_steps`.
@@ -189,13 +189,13 @@ def path_kinds(
         within = task.solve(np.where(path | ends, tiles, np.uint8(Tile.WALL))).sum(axis=(1, 2), dtype=np.int64)
         length = np.where((ends & ~path).any(axis=(1, 2)), 0, within)
     longest = lengths_of(target)
-    drawn = path if path.ndim == 3 else np.logical_or.reduce(path, axis=1)
+    tiles_drawn = path if path.ndim == 3 else np.logical_or.reduce(path, axis=1)
     enough = length == longest if task.has_endpoints else length >= longest
     conditions = [
         lengths_of(path != target) == 0,
         optimal,
-        ~drawn.any(axis=(1, 2)),
-        (drawn & (tiles == Tile.WALL)).any(axis=(1, 2)),
+        ~tiles_drawn.any(axis=(1, 2)),
+        (tiles_drawn & (tiles == Tile.WALL)).any(axis=(1, 2)),
         enough,
         task.has_endpoints & (length > 0),
     ]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.scoring import lengths_of
 from maze_nca_gym.support.names import Registry
+from maze_nca_gym.support.options import check
 
 Metric: TypeAlias = Callable[[Tiles, NDArray[np.bool_], NDArray[np.bool_]], NDArray[np.float64]]
 """(N, H, W) uint8 tiles, the drawn and the wanted tiles, bool, (N, H, W) or with K channels (N, K, H, W) -> (N,) values
@@ -61,25 +62,28 @@ METRICS: Registry[Metric] = Registry("metric", {"f1": f1, "iou": iou}, _try_out)
 def score_named(
     metrics: Iterable[str] | dict[str, Metric], tiles: Tiles, drawn: NDArray[np.bool_], wanted: NDArray[np.bool_]
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the (N,) values of metrics, given by name or as a mapping.
+    """Return the values of metrics, each (N,) float64, by name.
+
+    Args:
+        metrics: names of registered metrics, or a mapping from names to metrics.
+        tiles: (N, H, W) uint8.
+        drawn: (N, H, W) or (N, K, H, W) bool, the tiles of the answers.
+        wanted: bool of the same shape, the tiles of the canonical answers.
 
     Raises:
         ValueError: a metric fails, or returns something else than N numbers from 0 to 1; the message names it.
     """
-    found = {}
+    scores = {}
     for name in metrics:
         metric = metrics[name] if isinstance(metrics, dict) else METRICS.find(name)
-        about = f"the metric {name}"
         try:
             values = np.asarray(metric(tiles, drawn, wanted), np.float64)
         except Exception as error:
-            raise ValueError(
-                f"{about} fails on answers of shape {drawn.shape}: {type(error).__name__}: {error}"
-            ) from error
-        if values.shape != (len(tiles),) or not ((values >= 0) & (values <= 1)).all():
-            ends = f" from {values.min()} to {values.max()}" if values.size else ""
-            raise ValueError(
-                f"{about} must return {len(tiles)} values from 0 to 1, one a level, got shape {values.shape}{ends}"
-            )
-        found[name] = values
-    return found
+            why = f"{type(error).__name__}: {error}"
+            raise ValueError(f"the metric {name} fails on answers of shape {drawn.shape}: {why}") from error
+        ends = f" from {values.min()} to {values.max()}" if values.size else ""
+        rule = f"the metric {name} must return {len(tiles)} values from 0 to 1, one a level"
+        is_one_a_level = values.shape == (len(tiles),) and bool(((values >= 0) & (values <= 1)).all())
+        check(is_one_a_level, f"{rule}, got shape {values.shape}{ends}")
+        scores[name] = values
+    return scores

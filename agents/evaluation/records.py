@@ -1,8 +1,9 @@
 """The one form of results: rows with their numbers, as tables, records and files.
 
-An evaluation and a benchmark have numbers with intervals over levels (`Estimate`), a sweep has numbers over seeds
-(`Pooled`), beside published ones where it has the rows of the paper, and effects: differences between rows. The JSON
-file of each has `versions` and `rows`, and each row its facts and `measures`: name -> `value`, `low`, `high` ...
+The numbers of an evaluation or a benchmark have intervals over levels (`Estimate`), and those of a sweep intervals
+over seeds (`Pooled`). A sweep also has effects, which are differences between rows. If it repeats the paper's
+experiments, the published numbers stand beside its own. Every JSON file has `versions` and `rows`, and every row its
+facts and `measures`: name -> `value`, `low`, `high` ...
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ BESIDE = (
     " In square brackets: the published difference, in how many pairs ours has the same sign, and whether the effect "
     "appears, differs in sign, or is unclear, which is less than two standard errors from zero."
 )
-"""Explanation of tables of effects with published ones."""
+"""Explanation of tables whose effects stand beside published effects."""
 IN_TILES = ("length",)
 """Last words of measurements that are numbers of tiles, and no percentages."""
 
@@ -111,7 +112,7 @@ class Results(Tabular, Sequence[R]):
     def records(self) -> list[dict[str, Any]]:
         """Return each row's facts and the parts of its numbers, without values of single seeds: complete, complete_low,
         complete_high ..., as fractions or tiles."""
-        found = []
+        records = []
         for row in self.rows:
             record: dict[str, Any] = {}
             for name, value in row.facts.items():
@@ -120,8 +121,8 @@ class Results(Tabular, Sequence[R]):
             for name, number in row.cells.items():
                 parts = {part: value for part, value in number.parts().items() if part != "values"}
                 record |= {name if part == "value" else f"{name}_{part}": value for part, value in parts.items()}
-            found.append(record)
-        return found
+            records.append(record)
+        return records
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the JSON file, whose numbers are fractions or tiles."""
@@ -130,9 +131,14 @@ class Results(Tabular, Sequence[R]):
         return {"versions": versions(), "rows": rows}
 
     def write(self, folder: Path, texts: Mapping[str, str], name: str = RESULTS) -> list[Path]:
-        """Write the JSON file and further texts by name, all or none; return the paths.
+        """Write the JSON file and further text files, all or none; return the paths.
 
         A file that would not change is not written.
+
+        Args:
+            folder: the folder, which is made if missing.
+            texts: name of a further file -> its content.
+            name: name of the JSON file.
 
         Raises:
             OSError: a file could not be written; all are as before.
@@ -147,7 +153,13 @@ class Results(Tabular, Sequence[R]):
 def table_of(
     lines: Sequence[tuple[Mapping[str, str], Mapping[str, Number | Effect]]], title: str = "", digits: int = 2
 ) -> Table:
-    """Return a table of texts and numbers; a missing value is shown as a dash."""
+    """Return a table of texts and numbers; a missing value is shown as a dash.
+
+    Args:
+        lines: for each line of the table, its texts by heading, and its numbers by measurement.
+        title: the table's title.
+        digits: decimals of the numbers.
+    """
     heads, measures, rows = names_in(texts for texts, _ in lines), names_in(cells for _, cells in lines), []
     for texts, cells in lines:
         shown = (cells[name].text(digits, factor_of(name)) if name in cells else NOTHING for name in measures)
@@ -177,14 +189,19 @@ class Pooled:
     def of(
         cls, measure: str, values: Mapping[int | str, float], published: tuple[float, float] | None = None
     ) -> Pooled:
-        """Return the mean, deviation and interval of values by seed; the interval is cut to the range of the
-        measurement."""
-        found = list(values.values())
+        """Return the mean, deviation and interval of a measurement; the interval is cut to the range of its values.
+
+        Args:
+            measure: the name of the measurement, which tells its range.
+            values: seed -> value.
+            published: published mean and standard deviation; None if there are none.
+        """
+        numbers = list(values.values())
         least, most = -np.inf if measure.endswith(SIGNED) else 0.0, np.inf if measure.endswith(IN_TILES) else 1.0
         # np.clip keeps a NaN, which Python's max and min would turn into an end of the range
-        low, high = (None, None) if (ends := student(found)) is None else map(float, np.clip(ends, least, most))
-        mean = float(np.mean(found)) if found else None
-        return cls(values, mean, deviation(found), low, high, published)
+        low, high = (None, None) if (ends := student(numbers)) is None else map(float, np.clip(ends, least, most))
+        mean = float(np.mean(numbers)) if numbers else None
+        return cls(values, mean, deviation(numbers), low, high, published)
 
     @property
     def deviation(self) -> float | None:
@@ -207,11 +224,11 @@ class Pooled:
 
     def parts(self) -> dict[str, Any]:
         """Return the parts for JSON: mean, deviation, interval, values by seed and, if any, the published figure."""
-        found = {name: getattr(self, name) for name in ("value", "sd", "low", "high", "values")}
+        parts = {name: getattr(self, name) for name in ("value", "sd", "low", "high", "values")}
         if self.published is None:
-            return found
+            return parts
         mean, sd = self.published
-        return {**found, "published": mean, "published_sd": sd, "deviation": self.deviation}
+        return {**parts, "published": mean, "published_sd": sd, "deviation": self.deviation}
 
 
 class Failure(NamedTuple):
@@ -266,8 +283,8 @@ class SweepRow:
     @property
     def measures(self) -> list[str]:
         """Names of the published measures or, if there are none, of all measures."""
-        found = dict.fromkeys(name for result in self.found.values() for name in result["figures"])
-        return [name for name in self.published or found if name != WEIGHTS]
+        measured = dict.fromkeys(name for result in self.found.values() for name in result["figures"])
+        return [name for name in self.published or measured if name != WEIGHTS]
 
     def cell(self, measure: str) -> Pooled:
         """Return one measurement, pooled over seeds."""
@@ -302,7 +319,7 @@ class SweepRow:
             "section": self.section,
             **published,
             "seconds": {seed: result["seconds"] for seed, result in self.found.items()},
-            "failures": [each._asdict() for each in self.failures],
+            "failures": [failure._asdict() for failure in self.failures],
         }
 
 
@@ -336,13 +353,13 @@ class Effect:
 
     @property
     def name(self) -> str:
-        """The comparison in words: "n_channels 16, not 8"."""
+        """The comparison in words, such as "n_channels 16, not 8"."""
         return f"{self.option} {in_words(self.value)}, not {in_words(self.base)}" + f", {self.where}" * bool(self.where)
 
     @property
     def verdict(self) -> str:
-        """A word on whether the published effect appears, has the other sign, or is unclear: within two standard errors
-        of zero."""
+        """A word about the published effect: "appears" if ours has the same sign, "differs" if it has the other sign,
+        and "unclear" within two standard errors of zero, or if nothing was published."""
         if self.published is None or self.error is None or abs(self.difference) <= 2 * self.error:
             return "unclear"
         return "appears" if self.published * self.difference > 0 else "differs"
@@ -365,7 +382,7 @@ def find_effects(
     Args:
         rows: the rows.
         comparisons: option, value and the value to compare with; by default each value of an option with the first.
-        where: what all rows have in common, in words.
+        where: the options that all rows share, in words.
     """
     if comparisons is None:
         comparisons = []
@@ -373,9 +390,9 @@ def find_effects(
             having = [row.options[option] for row in rows if option in row.options]
             values = [value for i, value in enumerate(having) if value not in having[:i]]  # lists have no hashes
             comparisons += [(option, value, values[0]) for value in values[1:]]
-    found, measures = [], list(dict.fromkeys(name for row in rows for name in row.measures))
+    effects, measures = [], list(dict.fromkeys(name for row in rows for name in row.measures))
     for option, value, base in comparisons:
-        some, others = ([row for row in rows if row.options.get(option, ...) == each] for each in (value, base))
+        some, others = ([row for row in rows if row.options.get(option, ...) == wanted] for wanted in (value, base))
         pairs = [
             (a, b)
             for a, b in product(some, others)
@@ -383,17 +400,17 @@ def find_effects(
             and all(a.options[name] == b.options[name] for name in a.options.keys() & b.options.keys() - {option})
         ]
         for measure in measures:
-            # runs of a seed share levels, other seeds do not; what was published is known of whole rows alone
+            # runs of a seed share levels, other seeds do not; published figures exist for whole rows alone
             samples, theirs, n_pairs = dict[int | str, list[float]](), list[float](), 0
-            for i, (one, other) in enumerate((a.cell(measure), b.cell(measure)) for a, b in pairs):
-                if one.published is None or other.published is None:
-                    seeds = one.values.keys() & other.values.keys()
+            for i, (cell, base_cell) in enumerate((a.cell(measure), b.cell(measure)) for a, b in pairs):
+                if cell.published is None or base_cell.published is None:
+                    seeds = cell.values.keys() & base_cell.values.keys()
                     n_pairs += bool(seeds)
                     for seed in seeds:
-                        samples.setdefault(seed, []).append(one.values[seed] - other.values[seed])
-                elif one.value is not None and other.value is not None:
-                    samples[i] = [one.value - other.value]
-                    theirs.append(one.published[0] - other.published[0])
+                        samples.setdefault(seed, []).append(cell.values[seed] - base_cell.values[seed])
+                elif cell.value is not None and base_cell.value is not None:
+                    samples[i] = [cell.value - base_cell.value]
+                    theirs.append(cell.published[0] - base_cell.published[0])
                     n_pairs += 1
             if samples:
                 ours = np.array([np.mean(samples[key]) for key in sorted(samples)])
@@ -401,8 +418,8 @@ def find_effects(
                 agreeing = sum(bool(a * b > 0) for a, b in zip(ours, theirs, strict=False))
                 difference, error = float(ours.mean()), standard_error(ours)
                 about = (measure, n_pairs, difference, error, published, agreeing, where)
-                found.append(Effect(option, value, base, *about))
-    return found
+                effects.append(Effect(option, value, base, *about))
+    return effects
 
 
 def factor_of(measure: str) -> float:
@@ -419,7 +436,7 @@ class SweepResults(Results[SweepRow]):
         effects: differences between rows that differ in one option alone.
         out: the folder of the sweep.
         title: a title in a few words.
-        about: a sentence on what the tables show.
+        about: a sentence on the content of the tables.
         facts: further facts about the sweep, JSON-serialisable.
         always: options that every table shows; others are shown where rows of the table differ in them.
         refit: the best row, trained with further seeds and measured on test sets; None unless the sweep has `refit`.
@@ -448,16 +465,16 @@ class SweepResults(Results[SweepRow]):
         return replace(super().table(), title=self.about)
 
     def tables(self) -> list[Table]:
-        """Return a table for each section, with the title of the section, or of all rows."""
-        made = []
+        """Return a table for each section, with its title; without sections, one table of all rows and no title."""
+        tables = []
         for section in dict.fromkeys(row.section for row in self.rows):
             rows = [row for row in self.rows if row.section == section]
             values = {(name, in_words(value)) for row in rows for name, value in row.options.items()}
             differ = {name for name, n in Counter(name for name, _ in values).items() if n > 1 or name in self.always}
             hidden = {name for row in rows for name in row.options} - differ
             texts = [{name: text for name, text in row.texts.items() if name not in hidden} for row in rows]
-            made.append(table_of([*zip(texts, (row.cells for row in rows), strict=True)], section))
-        return made
+            tables.append(table_of([*zip(texts, (row.cells for row in rows), strict=True)], section))
+        return tables
 
     def effects_table(self, prefix: str = "") -> Table:
         """Return the effects, in percentage points or tiles, on measurements whose names begin with `prefix`."""
@@ -472,18 +489,19 @@ class SweepResults(Results[SweepRow]):
         return table_of([({"effect": name}, own) for name, own in cells.items()], about + BESIDE * (over != "seeds"))
 
     def tables_of_sets(self) -> list[Table]:
-        """Return two tables for each set of levels, rows and effects, narrow enough for a terminal."""
-        made = []
+        """Return two tables for each set of levels, one of the rows and one of the effects, narrow enough for a
+        terminal."""
+        tables = []
         for name in dict.fromkeys(measure.split(" ", 1)[0] for measure in self.measures or [""]):
             own, start = [measure for measure in self.measures if measure.split(" ", 1)[0] == name], f"{name} "
             lines = [
-                ({"row": row.name, "runs": row.state}, {each.removeprefix(start): row.cell(each) for each in own})
+                ({"row": row.name, "runs": row.state}, {key.removeprefix(start): row.cell(key) for key in own})
                 for row in self.rows
             ]
             for table in (table_of(lines, name), replace(self.effects_table(start), title=name)):
                 rows = [(row[0], *(text.replace("(", "").replace(")", "") for text in row[1:])) for row in table.rows]
-                made += [replace(table, rows=rows)] if rows else []
-        return made
+                tables += [replace(table, rows=rows)] if rows else []
+        return tables
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the JSON file, whose numbers are fractions or tiles: facts, rows and effects."""

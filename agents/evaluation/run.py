@@ -12,7 +12,7 @@ from maze_nca_gym.mazes.levels import LevelSet, Tiles, has_border
 from maze_nca_gym.support.options import Between, OneOf, Shown, Stored, check, checked
 from maze_nca_gym.support.streams import say
 
-from ..policies.registry import named_policies
+from ..policies.registry import by_label, load_all
 from ..runs import RESULTS, check_folder, naming_memory
 from . import DEFAULT_N
 from .figure_options import FigureFormat, FigureWidth
@@ -86,7 +86,7 @@ def evaluate(
         ValueError: a bad option, policy or combination.
         MemoryError: the device has too little memory.
         OSError: a file could not be written.
-        KeyboardInterrupt: after Ctrl-C; what was measured by then is in `out`, figures included.
+        KeyboardInterrupt: after Ctrl-C; the results so far are in `out`, with their figures.
     """
     from ..policies.policy import common_task
     from ..rollouts.levels import describe_source, first_levels
@@ -96,8 +96,9 @@ def evaluate(
 
     if out is not None:
         check_folder("--out", Path(out))
-    found = named_policies(policies, device)
-    task = common_task(found)
+    sources = by_label(policies)
+    named = load_all(sources, device)
+    task = common_task(named)
     free = levels is None and steps is None
     check(free or not find_iterations, "find_iterations is for families of levels, without levels or steps")
     # the sets: of families by name, or the levels that are given
@@ -106,28 +107,27 @@ def evaluate(
         inner = list(dict.fromkeys([sizes] if isinstance(sizes, int) else sizes))
         chosen: dict[str, Any] = {"families": kinds, "sizes": inner}
         check(bool(kinds and inner), "families and sizes must name at least one each")
-        counts = {size: min(n or DEFAULT_N, most_levels(size)) for size in inner}
-        sets = [test_levels(kind, size, task, counts[size]) for kind in kinds for size in inner]
+        most = n or DEFAULT_N
+        sets = [test_levels(kind, size, task, min(most, most_levels(size))) for kind in kinds for size in inner]
     else:
-        name, drawn = describe_source(levels), first_levels(levels, n, task)
-        tiles = task.prepare(drawn.tiles)
-        size = max(tiles.shape[1:]) - (2 if has_border(tiles).all() else 0)
-        about = {} if "family" in drawn.config else {"name": name, "family": name, "size": size}
-        sets = [LevelSet(tiles, {**drawn.config, **about})]
+        name, loaded = describe_source(levels), first_levels(levels, n, task)
+        size = max(loaded.tiles.shape[1:]) - (2 if has_border(loaded.tiles).all() else 0)
+        about = {} if "family" in loaded.config else {"name": name, "family": name, "size": size}
+        sets = [LevelSet(loaded.tiles, {**loaded.config, **about})]
         chosen = {"levels": sets[0].config["name"]}
     # a cell is a policy on a set: each is measured, and saved before the next
     configuration = {
-        "policies": list(found),
+        "policies": list(named),
         **chosen,
         "n": n,
         "steps": steps,
         "metrics": list(metrics),
         "stability": stability,
-        "device": str(next(iter(found.values())).device),
+        "device": str(next(iter(named.values())).device),
     }
     if find_iterations:
-        keep_iterations(found, policies, list(dict.fromkeys(families)))
-    cells = prepare(found, sets, steps)
+        keep_iterations(named, sources, list(dict.fromkeys(families)))
+    cells = prepare(named, sets, steps)
     begin = time.perf_counter()
     results = EvaluationResults((), configuration, 0.0)
     try:
@@ -141,7 +141,7 @@ def evaluate(
             n_levels = row.evaluation.n_levels
             correct, name = n_levels - row.n_wrong, cell.levels.config["name"]
             say(f"{cell.name} on {name}: {correct:,} of {n_levels:,} levels optimal")
-    # what was measured by then stays
+    # the results so far stay
     except KeyboardInterrupt:
         if out is None or not results.rows:
             raise

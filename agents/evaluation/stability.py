@@ -115,7 +115,7 @@ def measure_stability(
 
     Args:
         policy: a policy on any device, whose iterations share their weights.
-        levels: a set, or (N, H, W) tiles, prepared for the policy's task, or what `label` returned.
+        levels: a set, or (N, H, W) tiles, prepared for the policy's task, or the result of `label` for them.
         n_steps: the usual number of iterations of an episode, at least 1.
         batch: levels that run at once.
         report: receives progress, `N * n_steps * stability_effort(task)` in all.
@@ -139,21 +139,21 @@ def measure_stability(
     tables: dict[tuple[str, Any], list[NDArray[Any]]] = {}
     for members in batches(labelled.tiles, batch):
         part, first = labelled[members], members.start
-        found: dict[tuple[str, Any], NDArray[Any]] = {}
+        measured: dict[tuple[str, Any], NDArray[Any]] = {}
         maze, n = encode(policy, part.tiles), len(part)
         settled = state = episode(maze, n)
-        found["before", None] = table = scores(part, settled)
+        measured["before", None] = table = scores(part, settled)
         # the episode goes on; once it has ended early, its last scores hold for the rest
         states = iterate(policy, maze, further, settled, start_step=n_steps, until_finished=True, undisturbed=True)
         for index, mark in enumerate(marks):
             later = next(states, None)
             if later is not None:
                 state, table = later, scores(part, later)
-            found["longer", mark] = table
+            measured["longer", mark] = table
             report((further[index] - [0, *further][index]) * n)
-        found["period", "state"], found["period", "path"] = find_periods(policy, maze, state, marks[-1])
+        measured["period", "state"], measured["period", "path"] = find_periods(policy, maze, state, marks[-1])
         for fraction in FRACTIONS:
-            found["corrupted", fraction] = scores(part, episode(maze, n, corrupt(settled, fraction, first)))
+            measured["corrupted", fraction] = scores(part, episode(maze, n, corrupt(settled, fraction, first)))
         for name in edits_of(task):  # an episode from the old state, and one from zeros
             rows, tiles = edit_levels(name, task, part.tiles, part.target, first)
             if not len(rows):
@@ -161,10 +161,10 @@ def measure_stability(
                 continue
             edited, changed = label(policy, tiles), encode(policy, tiles)
             longer = max(0, default_steps(policy, edited.target) - default_steps(policy, part.target))
-            kept = settled[upload(rows, settled.device)]
-            found["fresh", name] = scores(edited, episode(changed, n, extra=longer))
-            found["continued", name] = scores(edited, episode(changed, n, kept, longer))
-        for key, table in found.items():
+            old_states = settled[upload(rows, settled.device)]
+            measured["fresh", name] = scores(edited, episode(changed, n, extra=longer))
+            measured["continued", name] = scores(edited, episode(changed, n, old_states, longer))
+        for key, table in measured.items():
             tables.setdefault(key, []).append(table)
     # kind of measurement, and number of iterations, fraction or edit -> a row of scores, or a period, for each level
     whole = {key: np.concatenate(parts) for key, parts in tables.items()}

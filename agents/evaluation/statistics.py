@@ -63,10 +63,14 @@ def proportion(successes: NDArray[np.bool_], n_independent: float | None = None)
 def mean(
     values: ArrayLike, most: float = math.inf, least: float = -math.inf, n_independent: float | None = None
 ) -> Estimate:
-    """Return the mean of (N,) values with the normal interval: +-1.96 standard errors, but not beyond `most` and
-    `least`, the largest and the smallest that a value can be. `n_independent` is as in `proportion`.
+    """Return the mean of (N,) values with the normal interval: +-1.96 standard errors.
 
     If all values are equal, or there is only one, both ends are the mean; that does not mean that the mean is certain.
+
+    Args:
+        values: (N,) numbers.
+        most, least: the largest and the smallest number that a value can be; the interval does not go beyond them.
+        n_independent: number of independent values on which the interval is based, see `proportion`; by default N.
 
     Raises:
         ValueError: N is 0, or the values are no array.
@@ -115,12 +119,19 @@ def bootstrap(
 ) -> Estimate:
     """Return a statistic of (N,) values with the 95 % percentile interval of samples drawn with replacement.
 
+    Args:
+        rng: draws the samples.
+        values: (N,) numbers.
+        statistic: a function of (..., N) float64 samples that returns their (...) statistics, such as a mean over the
+            last axis.
+        n_samples: the number of samples.
+
     Raises:
         ValueError: N is 0.
     """
     sample = np.asarray(values, np.float64)
-    drawn = statistic(sample[rng.integers(_count(sample), size=(n_samples, len(sample)))])
-    return Estimate(float(statistic(sample)), *np.quantile(drawn, (0.025, 0.975)).tolist())
+    resampled = statistic(sample[rng.integers(_count(sample), size=(n_samples, len(sample)))])
+    return Estimate(float(statistic(sample)), *np.quantile(resampled, (0.025, 0.975)).tolist())
 
 
 def fisher(correlations: Sequence[float]) -> tuple[float, float] | None:
@@ -132,8 +143,8 @@ def fisher(correlations: Sequence[float]) -> tuple[float, float] | None:
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
-    """Return the rank correlation of two sequences, from -1 to 1; None where it is undefined, as with NaN, or says
-    nothing: two pairs always give -1 or 1."""
+    """Return Spearman's rank correlation of two sequences of N numbers, from -1 to 1. None if it is undefined, because
+    of a NaN or a constant sequence, or if N < 3: two pairs always have -1 or 1."""
     samples = [as_array(values, "values", np.float64) for values in (first, second)]
     if len(samples[0]) < 3 or np.isnan(samples).any():
         return None

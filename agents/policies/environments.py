@@ -74,7 +74,7 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
 
 
 def border_warning(name: str) -> str:
-    """Return the warning that the policy of this name needs a border of walls, which the levels lack."""
+    """Return a warning that a policy needs a border of walls, which some levels do not have."""
     return f"the policy {name} needs a wall around every level, and some levels have none: expect wrong paths"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ Verdict: TypeAlias = Literal["correct", "characterised", "equivalent", "refuted"
 - equivalent: the network is proven equivalent to its rules, and nothing is proven about the rules;
 - refuted: a maze is known on which it does not output the task's answer within its bound.
 """
-Part = TypeVar("Part", "StepBound", "Subject")
 EARNED = ("proven", "argued and tested")
 """The ways in which the bound of an exact policy can be known."""
 USUAL_FAMILY, USUAL_SIZE = "random", 16
@@ -171,36 +170,39 @@ class Guarantees:
         Raises:
             ValueError: unknown names, or values of the wrong type or out of range.
         """
-        known = {field.name for field in fields(cls)}
-        if not isinstance(content, Mapping) or not content.keys() <= known:
-            raise ValueError(f"guarantees must be a table of {', '.join(sorted(known))}, got {content!r}")
-        also = content.get("also", {})
+        values = _fields_of(cls, content, "guarantees")
+        also = values.get("also", {})
         check(isinstance(also, Mapping), f"also must be a table of bounds by task, got {also!r}")
-        bounds = {
-            name: _read_bound(content[name]) for name in ("bound", "largest_count") if content.get(name) is not None
-        }
-        about = None if content.get("about") is None else _read(Subject, content["about"], "a subject")
-        others = {task: _read_bound(each) for task, each in also.items()}
-        found = cls(**{**content, **bounds, "also": others, "about": about})
-        unknown = found.precise and about is None
-        return (
-            found.without("its file does not say for which task, rules and weights it was earned") if unknown else found
-        )
+        nested: dict[str, Callable[[Any], Any]] = {"bound": _bound, "largest_count": _bound, "about": _subject}
+        parts = {name: read(values[name]) for name, read in nested.items() if values.get(name) is not None}
+        stated = cls(**{**values, **parts, "also": {task: _bound(bound) for task, bound in also.items()}})
+        if stated.precise and stated.about is None:
+            return stated.without("its file does not say for which task, rules and weights it was earned")
+        return stated
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields by name as a JSON-serialisable dict, which `from_json` reads back."""
         return asdict(self)
 
 
-def _read_bound(content: Any) -> StepBound:
-    return _read(StepBound, content, "a bound")
+def _fields_of(kind: Any, content: Any, noun: str) -> Mapping[str, Any]:
+    """Return the content of a JSON file if it is a table with fields of a dataclass only.
 
-
-def _read(kind: type[Part], content: Any, what: str) -> Part:
+    Raises:
+        ValueError: it is something else; the message calls it by the noun.
+    """
     known = {field.name for field in fields(kind)}
     if not isinstance(content, Mapping) or not content.keys() <= known:
-        raise ValueError(f"{what} must be a table of {', '.join(sorted(known))}, got {content!r}")
-    return kind(**content)
+        raise ValueError(f"{noun} must be a table of {', '.join(sorted(known))}, got {content!r}")
+    return content
+
+
+def _bound(content: Any) -> StepBound:
+    return StepBound(**_fields_of(StepBound, content, "a bound"))
+
+
+def _subject(content: Any) -> Subject:
+    return Subject(**_fields_of(Subject, content, "a subject"))
 
 
 @dataclass(frozen=True)

@@ -40,22 +40,22 @@ SINGLE = 4
 
 def definer(kind: type, name: str) -> type:
     """Return the class that defines an attribute, the first in the order of inheritance."""
-    return next(each for each in kind.__mro__ if name in vars(each))
+    return next(base for base in kind.__mro__ if name in vars(base))
 
 
 def own_class(kind: type) -> type | None:
     """Return the class of this package to which a policy's class belongs, itself or by inheritance. None for a user's
-    own class that inherits only from classes which leave the iteration to others."""
+    class whose base in this package is abstract, such as `Policy`, because the user then defines the iteration."""
     if kind not in _OWN:
-        own = next(each for each in kind.__mro__ if each.__module__.partition(".")[0] == PACKAGE)
+        own = next(base for base in kind.__mro__ if base.__module__.partition(".")[0] == PACKAGE)
         whole = not any(getattr(getattr(own, name, None), "__isabstractmethod__", False) for name in dir(own))
         _OWN[kind] = own if whole else None
     return _OWN[kind]
 
 
 def changes(policy: nn.Module, since: type) -> list[str]:
-    """Return the names of the changes to a class since it was defined: methods that derived classes redefine, methods
-    that were replaced in a class or in the object, and "hooks"."""
+    """Return the names of the changes to the class `since` that affect a policy: methods that the policy's more derived
+    classes redefine, methods that someone replaced in a class or in the object later on, and "hooks"."""
     kind: Any = type(policy)
     own, methods = vars(policy), _methods(kind)
     changed = dict.fromkeys(_of_classes(kind.__mro__, kind.__mro__.index(since)))
@@ -79,10 +79,10 @@ def _methods(kind: type) -> frozenset[str]:
 
 def _of_classes(order: tuple[type, ...], place: int) -> Iterator[str]:
     """Yield the names that the classes before a position redefine, and the names that were replaced in any class."""
-    for number, each in enumerate(order):
-        now, derived = vars(each), number < place
-        before = AS_DEFINED.get(each)
-        if not derived and (before is None or now == _UNCHANGED.get(each)):
+    for number, kind in enumerate(order):
+        now, derived = vars(kind), number < place
+        before = AS_DEFINED.get(kind)
+        if not derived and (before is None or now == _UNCHANGED.get(kind)):
             continue
         before, names = before or {}, []
         for name in {**before, **now}:
@@ -92,7 +92,7 @@ def _of_classes(order: tuple[type, ...], place: int) -> Iterator[str]:
             if not plain and (inherited if derived else replaced and (inherited or name in before)):
                 names.append(name)
         if not (derived or names):
-            _UNCHANGED[each] = dict(now)
+            _UNCHANGED[kind] = dict(now)
         yield from names
 
 
@@ -110,7 +110,8 @@ def altered(policy: nn.Module) -> list[str]:
 
 def speaks_for(policy: nn.Module, *shortcuts: str) -> bool:
     """Return whether an attribute such as `program` still describes the policy's iterations: nothing has changed since
-    the class that defines the attribute, or since this package's class. Of several attributes, the latest counts."""
+    the class that defines the attribute, or since this package's class. With several attributes, nothing may have
+    changed since the most derived of their classes."""
     kind = type(policy)
     classes = [definer(kind, name) for name in shortcuts]
     own = own_class(kind)
@@ -125,17 +126,14 @@ def digest_of(policy: nn.Module, program: Program | None) -> str:
     if program is not None:
         named: dict[str, Any] = dict(zip(program._fields, program, strict=True))
         named["inputs"] = len(program.inputs)  # their names depend on the task that it is asked
-        said = {name: value for name, value in named.items() if not isinstance(value, Tensor)}
+        facts = {name: value for name, value in named.items() if not isinstance(value, Tensor)}
         tensors = {name: value for name, value in named.items() if isinstance(value, Tensor)}
     else:
-        arguments = getattr(policy, "arguments", None)
-        kind = type(policy)
-        given = {name: value for name, value in arguments.items() if name != "task"} if arguments else {}
-        said, tensors = (
-            {"class": f"{kind.__module__}:{kind.__qualname__}", "arguments": repr(given)},
-            policy.state_dict(),
-        )
-    return digest([said, {name: _digest_of_tensor(tensor) for name, tensor in tensors.items()}])
+        kind, arguments = type(policy), getattr(policy, "arguments", None) or {}
+        options = {name: value for name, value in arguments.items() if name != "task"}
+        facts = {"class": f"{kind.__module__}:{kind.__qualname__}", "arguments": repr(options)}
+        tensors = policy.state_dict()
+    return digest([facts, {name: _digest_of_tensor(tensor) for name, tensor in tensors.items()}])
 
 
 def _digest_of_tensor(tensor: Tensor) -> str:

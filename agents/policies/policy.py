@@ -31,7 +31,7 @@ from maze_nca_gym.support.transfer import read_back, upload
 
 from .environments import make_env, order_option
 from .guarantees import DRAWINGS, Guarantees, Subject
-from .identity import AS_DEFINED, CALLED, altered, changes, digest_of, is_compiled, own_class, speaks_for
+from .identity import AS_DEFINED, CALLED, altered, changes, definer, digest_of, is_compiled, own_class, speaks_for
 from .precision import tf32
 from .program import Program
 
@@ -184,10 +184,10 @@ class Policy(nn.Module):
     def __getstate__(self) -> Any:
         """Leave out the methods that `compile` replaced, because no file can store them and they would run the original
         policy."""
-        kept: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
-        methods = [name for name in kept if isfunction(getattr(type(self), name, None))]
-        compiled = [name for name in methods if is_compiled(self, name, kept[name])]
-        return {name: value for name, value in kept.items() if name not in compiled}
+        attributes: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
+        methods = [name for name in attributes if isfunction(getattr(type(self), name, None))]
+        compiled = [name for name in methods if is_compiled(self, name, attributes[name])]
+        return {name: value for name, value in attributes.items() if name not in compiled}
 
     def forward(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
         """Return the state after one iteration; the policy itself does not change.
@@ -398,11 +398,9 @@ def iteration(policy: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
 
 def stationary_from(policy: Policy) -> int | None:
     """Return the policy's `stationary_from`; None if someone has changed the class or object to which it refers."""
-    own = own_class(type(policy))
-    said_again = own is not None and "stationary_from" in {
-        name for each in type(policy).__mro__[: type(policy).__mro__.index(own)] for name in vars(each)
-    }
-    return policy.stationary_from if said_again or not altered(policy) else None
+    kind, own = type(policy), own_class(type(policy))
+    by_user = own is not None and kind.__mro__.index(definer(kind, "stationary_from")) < kind.__mro__.index(own)
+    return policy.stationary_from if by_user or not altered(policy) else None
 
 
 def for_task(policy: Policy, task: str) -> Policy:
@@ -414,14 +412,10 @@ def for_task(policy: Policy, task: str) -> Policy:
         ValueError: an unknown task, or a task with more kinds of tile than the policy reads, or with other answers.
     """
     other, wanted = copy(policy), find_task(task)
-    if wanted.n_tiles > policy.n_tiles:
-        raise ValueError(
-            f"mazes of the task {task} have {wanted.n_tiles} kinds of tile, and the policy reads {policy.n_tiles}"
-        )
-    answers = policy.problem.answers
-    if wanted.answers != answers:
-        drawn, asked_for = ", ".join(answers), ", ".join(wanted.answers)
-        raise ValueError(f"the answers of the task {task} are {asked_for}, and those of the policy {drawn}")
+    kinds = f"mazes of the task {task} have {wanted.n_tiles} kinds of tile"
+    check(wanted.n_tiles <= policy.n_tiles, f"{kinds}, and the policy reads {policy.n_tiles}")
+    answers, asked_for = policy.problem.answers, f"the answers of the task {task} are {', '.join(wanted.answers)}"
+    check(wanted.answers == answers, f"{asked_for}, and those of the policy {', '.join(answers)}")
     if wanted is not policy.problem:
         stated = policy.guarantees
         other.problem = wanted

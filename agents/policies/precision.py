@@ -47,7 +47,7 @@ def _change(wish: tuple[int, bool], begins: bool) -> None:
         if begins:
             _WISHES.append(wish)
         else:
-            del _WISHES[next(place for place, each in enumerate(_WISHES) if each is wish)]
+            del _WISHES[next(place for place, running in enumerate(_WISHES) if running is wish)]
         if (allowed := _allowed()) == before:
             return
         while _CHANGED:

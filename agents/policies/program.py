@@ -43,7 +43,7 @@ class Program(NamedTuple):
 
     @property
     def max_pool(self) -> bool:
-        """Whether the last channels become maxima."""
+        """Whether the last channels become maxima over the map and over channels, see `n_maxima`."""
         return self.n_maxima > 0
 
     @property
@@ -72,17 +72,17 @@ def rectified(
     if n_maxima and pool_before_activation:
         # the last channel but one gets its maximum over the map added, then the last the maximum over channels; of
         # several equal maxima only the first receives a gradient, as in the paper's code
-        kept, of_map, last = convolved[:, :-2], convolved[:, -2:-1], convolved[:, -1:]
+        unpooled, of_map, last = convolved[:, :-2], convolved[:, -2:-1], convolved[:, -1:]
         over_map = of_map.flatten(1).max(dim=1).values if of_map.numel() else of_map.new_zeros(len(of_map))
         of_map = of_map + over_map[:, None, None, None]
-        over_channels = torch.cat([kept, of_map, last], dim=1).max(dim=1, keepdim=True).values
-        convolved = torch.cat([kept, of_map, last + over_channels], dim=1)
+        over_channels = torch.cat([unpooled, of_map, last], dim=1).max(dim=1, keepdim=True).values
+        convolved = torch.cat([unpooled, of_map, last + over_channels], dim=1)
     if below:
         convolved = convolved.relu()
     if state_limit is not None:
         convolved = convolved.clamp(max=state_limit)
     if n_maxima and not pool_before_activation:  # the last ones become the maxima over the map and over channels
-        kept, of_map = convolved[:, : -n_maxima - 1], convolved[:, -n_maxima - 1 : -1]
+        unpooled, of_map = convolved[:, : -n_maxima - 1], convolved[:, -n_maxima - 1 : -1]
         over_map = of_map.amax(dim=(2, 3), keepdim=True).expand_as(of_map)
-        convolved = torch.cat([kept, over_map, convolved.amax(dim=1, keepdim=True)], dim=1)
+        convolved = torch.cat([unpooled, over_map, convolved.amax(dim=1, keepdim=True)], dim=1)
     return convolved

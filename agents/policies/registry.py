@@ -172,8 +172,8 @@ def find_policy(name: str) -> PolicyInfo:
     name = os.path.expanduser(name)
     before, rest = split_prefix(name)
     if before == SYMMETRISED:
-        given = find_policy(rest)
-        return replace(given, description=f"{given.description}; the best of eight orientations", scores={})
+        info = find_policy(rest)
+        return replace(info, description=f"{info.description}; the best of eight orientations", scores={})
     if before or name.lower().endswith(MODEL_FILE) or ":" in name:
         policy = load(name)
         kind = (
@@ -214,7 +214,7 @@ def load(name: str | Path, **options: Any) -> Policy:
     from .policy import Policy, for_task
 
     check(isinstance(name, str | os.PathLike), f"a policy is loaded by its name or file, got {type(name).__name__}")
-    name, made = os.path.expanduser(name), options
+    name, arguments = os.path.expanduser(name), options
     before, rest = split_prefix(name)
     if before == SYMMETRISED:
         return _make("..rollouts.symmetrised:Symmetrised", {"policy": load(rest, **options)})
@@ -226,7 +226,7 @@ def load(name: str | Path, **options: Any) -> Policy:
             if Path(file).is_file():
                 raise ValueError(unknown_name("task", task, TASKS))
             raise ValueError(f"there is no model file {name}")
-        constructor, made = ".weights:load_model", {"path": name, **options}
+        constructor, arguments = ".weights:load_model", {"path": name, **options}
     elif ":" in name:
         module, attribute = name.split(":", 1)
         if not hasattr(import_own(module, f"the policy {name}"), attribute):
@@ -234,9 +234,9 @@ def load(name: str | Path, **options: Any) -> Policy:
         constructor = name
     else:
         info = find_policy(name)
-        constructor, made = info.constructor, {**info.options, **options}
+        constructor, arguments = info.constructor, {**info.options, **options}
     try:
-        policy = _make(constructor, made)
+        policy = _make(constructor, arguments)
     except TypeError as error:
         raise ValueError(f"{name} makes no policy of the options {options}: {error}") from error
     check(isinstance(policy, Policy), f"{name} makes no Policy, but a {type(policy).__name__}")
@@ -278,18 +278,20 @@ def named_policies(
         ValueError: no policy, an unknown name, one name for two policies, or objects that are not policies; or there is
             no such device, or it has no float64, which exact policies need.
     """
-    from .policy import Policy, to_device
+    return load_all(by_label(policies), device)
 
-    found: Mapping[str, Policy]
-    if isinstance(policies, Policy):
-        found = {type(policies).__name__: policies}
-    elif isinstance(policies, Mapping):
-        found = policies
-    else:
-        found = {label: load(name) for label, name in by_label(policies).items()}
-    check(bool(found), "name at least one policy, or a model file (*.safetensors)")
-    check_named(found, Policy)
-    return {name: to_device(policy, device) for name, policy in found.items()}
+
+def load_all(sources: Mapping[str, str | Policy], device: str | None = None) -> dict[str, Policy]:
+    """Return the policies of `by_label`, loaded, and moved to a device if one is given.
+
+    Raises:
+        ValueError: no policy, an unknown name, or a device that `to_device` refuses.
+    """
+    from .policy import to_device
+
+    check(bool(sources), "name at least one policy, or a model file (*.safetensors)")
+    policies = {name: load(source) if isinstance(source, str) else source for name, source in sources.items()}
+    return {name: to_device(policy, device) for name, policy in policies.items()}
 
 
 def named_policy(policy: str | Path | Policy) -> tuple[str, Policy]:
@@ -298,47 +300,54 @@ def named_policy(policy: str | Path | Policy) -> tuple[str, Policy]:
     Raises:
         ValueError: an unknown name, or several policies.
     """
-    found = named_policies(policy)
-    check(len(found) == 1, f"one policy is expected, got {', '.join(found)}")
-    return next(iter(found.items()))
+    named = named_policies(policy)
+    check(len(named) == 1, f"one policy is expected, got {', '.join(named)}")
+    return next(iter(named.items()))
 
 
-def check_named(given: Mapping[Any, Any], *kinds: type) -> None:
-    """Check that a mapping's keys are names and its values are of some types.
+def by_label(
+    policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Any], *further: type
+) -> dict[str, Any]:
+    """Return policies, or the names and files from which they are loaded, by label.
 
-    Raises:
-        ValueError: a key that is not a name, or a value of another type; the message contains the first such entry.
-    """
-    wanted = " or ".join(kind.__name__ for kind in kinds)
-    for name, what in given.items():
-        is_correct = isinstance(name, str) and bool(name.strip()) and isinstance(what, kinds)
-        check(is_correct, f"a mapping has names, and for each a {wanted}; got {type(what).__name__} for {name!r}")
+    A text NAME=WHAT has the label NAME, and a text without = is both label and WHAT. A text is not split if it is a
+    file or contains a slash before the "=", because sweeps make folders such as "lr=0.1". A policy has its class name
+    as label.
 
-
-def by_label(names: str | Path | Iterable[str | Path]) -> dict[str, str]:
-    """Return a dict from NAME to WHAT for texts of the form NAME=WHAT; a text without = is both NAME and WHAT.
-
-    A text is not split if it is a file or contains a slash before the "=", because sweeps make folders such as
-    "lr=0.1".
+    Args:
+        policies: a policy, one or several texts or files, or a mapping from labels to policies.
+        further: other types of values that such a mapping may have.
 
     Raises:
-        ValueError: a NAME or a WHAT is empty, one NAME has two meanings, or an item is not a text.
+        ValueError: a label or WHAT is empty, one label has two meanings, an item is no text, or a mapping has an entry
+            of another type; the message contains the first such entry.
     """
-    found: dict[str, str] = {}
-    given = names if isinstance(names, Iterable) and not isinstance(names, str) else [names]
-    for each in given:
-        named = isinstance(each, str | os.PathLike)
-        check(named, f"names or files are expected, or a mapping from names to policies, got {type(each).__name__}")
-        text = os.path.expanduser(each)
-        label, equals, what = text.partition("=")
+    from .policy import Policy
+
+    if isinstance(policies, Policy):
+        return {type(policies).__name__: policies}
+    if isinstance(policies, Mapping):
+        entries = {label: Path(it) if isinstance(it, os.PathLike) else it for label, it in policies.items()}
+        wanted = " or ".join(kind.__name__ for kind in (Policy, *further))
+        for label, entry in entries.items():
+            is_correct = isinstance(label, str) and bool(label.strip()) and isinstance(entry, (Policy, *further))
+            got = f"{type(entry).__name__} for {label!r}"
+            check(is_correct, f"a mapping has names, and for each a {wanted}; got {got}")
+        return entries
+    sources: dict[str, str] = {}
+    for item in policies if isinstance(policies, Iterable) and not isinstance(policies, str) else [policies]:
+        is_text = isinstance(item, str | os.PathLike)
+        check(is_text, f"names or files are expected, or a mapping from names to policies, got {type(item).__name__}")
+        text = os.path.expanduser(item)
+        label, equals, source = text.partition("=")
         if not equals or "/" in label or Path(text).is_file():
-            label = what = text
-        what = os.path.expanduser(what)
-        if not label.strip() or not what:
+            label = source = text
+        source = os.path.expanduser(source)
+        if not label.strip() or not source:
             raise ValueError(f"NAME=POLICY needs a name and a policy, got {text!r}")
-        if found.setdefault(label, what) != what:
-            raise ValueError(f"{label!r} is the name of both {found[label]} and {what}: give each another one")
-    return found
+        if sources.setdefault(label, source) != source:
+            raise ValueError(f"{label!r} is the name of both {sources[label]} and {source}: give each another one")
+    return sources
 
 
 def import_own(name: str, who: str) -> ModuleType:
@@ -354,7 +363,7 @@ def import_own(name: str, who: str) -> ModuleType:
     """
     if not all(part.isidentifier() for part in name.split(".")) or name.endswith(".py"):
         raise ValueError(f"{who} must name a module such as my_module or my_package.my_module, got {name!r}")
-    invalidate_caches()  # the file may be younger than what Python has seen of its folder
+    invalidate_caches()  # the file may be newer than Python's list of its folder
     named = NAMED.set((*NAMED.get(), name))
     try:
         return import_module(name)

@@ -54,8 +54,8 @@ def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors:
 
     Args:
         path: the file.
-        kind: what the file is and the version of its format. It is the header's only key, and contains the description:
-            with several keys, safetensors writes them in random order.
+        kind: the kind of file and the version of its format, the only key of the header, whose value is the
+            description: safetensors would write several keys in random order.
         description: JSON-serialisable; a checksum is added.
         tensors: tensors on any device.
 
@@ -79,7 +79,7 @@ def load_tensors(
     Args:
         path: the file.
         kind: the kind with which it was written.
-        called: what such a file is called in messages, such as "model file".
+        called: the name of such a file in messages, such as "model file".
         check: receives the description, which may be any JSON, and the layouts of the tensors, before these are read.
             It raises ValueError or TypeError if they are wrong. By default only the checksum is checked.
 
@@ -89,7 +89,7 @@ def load_tensors(
     Raises:
         FileNotFoundError: there is no such file.
         OSError: it cannot be read.
-        ValueError: it is not such a file, is damaged, or fails the check; the message says what is wrong.
+        ValueError: it is not such a file, is damaged, or fails the check; the message names the fault.
     """
     with validated_read(path, f"is not a readable {called}"):
         open(path, "rb").close()  # raises an OSError with an errno, which `safe_open` does not
@@ -100,8 +100,8 @@ def load_tensors(
                     raise ValueError(f"its header has no {kind!r}")
                 header = json.loads(metadata[kind])
                 slices = {key: file.get_slice(key) for key in file.keys()}  # noqa: SIM118 - no mapping
-                dtypes = {key: _DTYPES.get(name := each.get_dtype(), name) for key, each in slices.items()}
-                specs = {key: TensorSpec(tuple(each.get_shape()), dtypes[key]) for key, each in slices.items()}
+                dtypes = {key: _DTYPES.get(name := part.get_dtype(), name) for key, part in slices.items()}
+                specs = {key: TensorSpec(tuple(part.get_shape()), dtypes[key]) for key, part in slices.items()}
                 check(header, specs)
                 tensors = {key: file.get_tensor(key) for key in slices}
         except SafetensorError as error:
@@ -131,12 +131,16 @@ def layouts_of(tensors: Mapping[str, Tensor]) -> TensorSpecs:
 
 
 def check_layouts(layouts: TensorSpecs, expected: TensorSpecs) -> None:
-    """Check that a file holds exactly the tensors that are expected.
+    """Check that a file holds exactly the tensors of a model.
+
+    Args:
+        layouts: shapes and dtypes of the tensors in the file, by name.
+        expected: shapes and dtypes of the model's tensors, by name.
 
     Raises:
         ValueError: a tensor is missing, unknown, or of another shape or dtype.
     """
-    prefix = next((each for each in _PREFIXES if any(key.startswith(each) for key in layouts.keys() - expected)), "")
+    prefix = next((start for start in _PREFIXES if any(key.startswith(start) for key in layouts.keys() - expected)), "")
     if prefix:
         raise ValueError(f"its tensors are named with {prefix!r} in front, by a wrapper: save the model within that")
     for key in sorted(expected.keys() | layouts.keys()):
@@ -155,8 +159,8 @@ def _check_values(key: str, tensor: Tensor) -> None:
         raise ValueError(f"tensor {key!r} must hold finite float32 or float64 numbers, got {tensor.dtype}")
     if tensor.is_floating_point() and not tensor.isfinite().all():
         n_nan, n_bad = int(tensor.isnan().sum()), int((~tensor.isfinite()).sum())
-        found = f"{n_nan:,} NaN and {n_bad - n_nan:,} infinite of {tensor.numel():,}"
-        raise ValueError(f"tensor {key!r} must hold finite float32 or float64 numbers, got {found}")
+        counts = f"{n_nan:,} NaN and {n_bad - n_nan:,} infinite of {tensor.numel():,}"
+        raise ValueError(f"tensor {key!r} must hold finite float32 or float64 numbers, got {counts}")
 
 
 def _digest(description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:

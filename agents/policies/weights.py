@@ -14,6 +14,7 @@ import torch
 from maze_nca_gym.mazes.tasks import TASKS
 from maze_nca_gym.support.files import OTHER_VERSION, path_of_format, user_path
 from maze_nca_gym.support.names import Registry, unknown_name
+from maze_nca_gym.support.options import check
 
 from .architectures import ARCHITECTURES
 from .guarantees import Guarantees
@@ -36,10 +37,10 @@ def model_class(name: str) -> type[Policy]:
     Raises:
         ValueError: unknown name; the message lists the known ones.
     """
-    found = MODELS.find(name)
-    if not isinstance(found, str):
-        return found
-    module, attribute = found.split(":")
+    model = MODELS.find(name)
+    if not isinstance(model, str):
+        return model
+    module, attribute = model.split(":")
     return cast(type[Policy], getattr(import_module(module, __package__), attribute))
 
 
@@ -107,7 +108,7 @@ def load_model(path: str | Path) -> Policy:
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: it is not a model file, is damaged, or its weights do not fit the model that it describes; the
-            message says what is wrong.
+            message names the fault.
     """
     description, tensors = load_tensors(user_path(path), KIND, "model file", _check)
     model = constructed(model_class(description["class"]), description["arguments"])
@@ -126,8 +127,7 @@ def _check(description: Any, layouts: TensorSpecs) -> None:
     name, arguments = description["class"], description["arguments"]
     if not isinstance(name, str) or name not in MODELS:
         raise ValueError(f"it asks for an {unknown_name('class of models', name, MODELS)}")
-    if not isinstance(arguments, dict):
-        raise ValueError(f"its arguments must be named, got {arguments!r}")
+    check(isinstance(arguments, dict), f"its arguments must be named, got {arguments!r}")
     # before such a model is made, since making very many layers takes long even without memory
     n_own = arguments.get("n_iterations")
     if arguments.get("shared_weights") is False and isinstance(n_own, int) and n_own > len(layouts):
@@ -144,8 +144,8 @@ def arguments_of(model: type[Policy]) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for kind in model.__mro__:
         parameters = inspect.signature(kind).parameters
-        names |= dict.fromkeys(name for name, each in parameters.items() if each.kind not in _FURTHER)
-        if all(each.kind is not each.VAR_KEYWORD for each in parameters.values()):
+        names |= dict.fromkeys(name for name, parameter in parameters.items() if parameter.kind not in _FURTHER)
+        if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters.values()):
             break
     return tuple(names)
 
@@ -158,16 +158,15 @@ def made_again(model: Policy) -> Policy:
             channels, or weights of other names or shapes.
     """
     name, arguments = type(model).__name__, getattr(model, "arguments", None)
-    if not isinstance(arguments, dict):
-        raise ValueError(f"a model of class {name} needs an attribute `arguments`, which make it again")
+    check(isinstance(arguments, dict), f"a model of class {name} needs an attribute `arguments`, which make it again")
     try:
         again = without_memory(type(model), json.loads(json.dumps(arguments)))
     except TypeError as error:
         raise ValueError(f"the `arguments` of a model of class {name} do not make it again: {error}") from error
-    for what in ("task", "n_tiles", "n_channels"):
-        is_now, was = getattr(again, what), getattr(model, what)
-        if is_now != was:
-            raise ValueError(f"the `arguments` of a model of class {name} make one with {what} {is_now!r}, not {was!r}")
+    for key in ("task", "n_tiles", "n_channels"):
+        is_now, was = getattr(again, key), getattr(model, key)
+        wrong = f"the `arguments` of a model of class {name} make one with {key} {is_now!r}, not {was!r}"
+        check(is_now == was, wrong)
     check_layouts(layouts_of(model.state_dict()), layouts_of(again.state_dict()))
     return again
 
@@ -185,8 +184,8 @@ def constructed(make: Callable[..., AnyPolicy], arguments: Mapping[str, Any], de
     """Return the policy that a class or function makes, on a device and in float32, whatever PyTorch's defaults are,
     unless it chooses another device or precision itself."""
     with torch.device(device):
-        made, usual = make(**arguments), torch.get_default_dtype()
-    if usual != torch.float32 and isinstance(made, Policy):
-        for tensor in (*made.parameters(), *made.buffers()):
+        policy, usual = make(**arguments), torch.get_default_dtype()
+    if usual != torch.float32 and isinstance(policy, Policy):
+        for tensor in (*policy.parameters(), *policy.buffers()):
             tensor.data = tensor.data.float() if tensor.dtype == usual else tensor.data
-    return made
+    return policy

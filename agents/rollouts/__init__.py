@@ -4,7 +4,7 @@
     run_to_end          the last state, found early if states repeat; find_paths does this for many levels
     run_until_solved    many levels, each until it is solved
     default_steps       the number of iterations for a policy; see also check_steps, try_out, step_limit and curve_steps
-    label, encode       levels with their solutions as a `Batch`, and what a policy reads of them
+    label, encode       levels with their solutions as a `Batch`, and as the one-hot tiles that a policy reads
     score_paths         the scores of the paths that a policy outputs on a `Batch`
 
 The package is called `rollouts` because `maze_nca_gym.agents.rollout` is the function.

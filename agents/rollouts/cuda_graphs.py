@@ -1,7 +1,7 @@
 """Rollouts recorded as CUDA graphs: the host launches one graph in place of a dozen kernels for every iteration.
 
 Training launches thousands of small kernels an update, and a GPU waits for them most of the time. `torch.compile` does
-not help: it launches iteration by iteration, and each time checks whether what it has compiled still fits.
+not help: it launches iteration by iteration, and checks each time whether the compiled code still fits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class CudaGraphs:
 
     A recording serves all rollouts of the same shape and request, under the same autocast and gradient mode. It reads
     the weights where they are, so they may be changed in place. The states that a rollout returns are overwritten by
-    the next rollout, and so is what its backward pass needs.
+    the next rollout, and so are the tensors that its backward pass needs.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -41,19 +41,19 @@ class CudaGraphs:
 
     def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: RolloutRequest) -> list[Tensor]:
         """Return the requested states, each (B, n_returned, H, W), in memory that the next rollout overwrites."""
-        given = (maze,) if state is None else (maze, state)
+        inputs = (maze,) if state is None else (maze, state)
         modes = (torch.is_grad_enabled(), torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda"))
-        kind = (*(tensor.shape for tensor in given), request, modes)
+        kind = (*(tensor.shape for tensor in inputs), request, modes)
         if kind not in self._recorded:
             if self._memory is None:
                 self._memory = torch.cuda.graph_pool_handle()
             cached = torch.is_autocast_cache_enabled()
             torch.set_autocast_cache_enabled(False)  # a cached copy of weights would not follow them
-            gc.collect()  # what is freed on the GPU during a recording, such as another policy's graphs, may spoil it
+            gc.collect()  # memory freed on the GPU during a recording, such as another policy's graphs, may spoil it
             try:
                 self._recorded[kind] = torch.cuda.make_graphed_callables(
                     _Rollout(policy, request),
-                    tuple(tensor.clone() for tensor in given),  # what later rollouts are given is copied there
+                    tuple(tensor.clone() for tensor in inputs),  # the inputs of later rollouts are copied there
                     allow_unused_input=True,
                     pool=self._memory,
                 )
@@ -65,7 +65,7 @@ class CudaGraphs:
             finally:
                 torch.set_autocast_cache_enabled(cached)
             torch.cuda.empty_cache()  # its trial runs were on a stream of their own, whose memory nothing else can use
-        return list(self._recorded[kind](*given))
+        return list(self._recorded[kind](*inputs))
 
 
 class _Rollout(nn.Module):

@@ -23,10 +23,10 @@ class Engine(Protocol):
     """One way to run rollouts."""
 
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
-        """Return whether it can run a policy on (B, T, H, W) mazes.
+        """Return whether the engine can run a policy on (B, T, H, W) mazes.
 
-        That depends on their dtype and device, on autocast, and on whether the maze or the (B, C, H, W) state need
-        gradients.
+        This may depend on dtype and device of the mazes, on autocast, and on whether mazes or the (B, C, H, W) first
+        state need gradients. The state is None if the rollout starts from zeros.
         """
 
     def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: RolloutRequest) -> list[Tensor]:

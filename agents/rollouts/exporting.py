@@ -68,10 +68,16 @@ class Format(NamedTuple):
 def to_json(policy: Policy, name: str) -> bytes:
     """Return a policy as JSON.
 
-    `weights` has for each state channel a list for each input and each state channel, with a number for each of `taps`,
-    which are [rows down, columns to the right] of the tile that is read. Numbers are the shortest that read back as the
-    same float32. `kinds` are the task's kinds of tile. `levels` has generated levels with the tiles of their canonical
-    answers, numbered row by row, a list for each channel; it is there if only the task's own functions can judge one.
+    - `weights` contains for each state channel a list for each input and each state channel, with a number for each of
+      `taps`. Numbers are the shortest that read back as the same float32.
+    - `taps` are [rows down, columns to the right] of the tile that is read.
+    - `kinds` are the task's kinds of tile.
+    - `levels` contains generated levels and the tiles of their canonical answers, numbered row by row, a list for each
+      channel. Only tasks whose answers the page cannot judge have it.
+
+    Args:
+        policy: a policy that `is_convolution`.
+        name: its name in the file.
     """
     # the taps that have a non-zero weight, of all state channels
     from ..policies.policy import program_of  # here, since the options of `export` are known without torch
@@ -123,19 +129,24 @@ def to_json(policy: Policy, name: str) -> bytes:
 
 
 def to_script(policy: Policy, name: str) -> bytes:
-    """Return a policy as a script of the page, because a browser may not read other files from a disk."""
+    """Return a policy as a JavaScript file that the page `docs/play` loads; a browser may not read JSON files from a
+    disk."""
     return b"MazePlay.addPolicy(" + to_json(policy, name).rstrip().replace(b"<", rb"\u003c") + b");\n"
 
 
 def to_list(rows: Sequence[tuple[str, str, str]]) -> bytes:
-    """Return the page's list of policies as a script, from their names, tasks and descriptions."""
+    """Return the list of policies of the page `docs/play` as a JavaScript file.
+
+    Args:
+        rows: name, task and description of each policy.
+    """
     keys = ("name", "task", "about")
     listed = ",\n".join(f"  {json.dumps(dict(zip(keys, row, strict=True)))}" for row in rows).replace("<", r"\u003c")
     return f"MazePlay.policies = [\n{listed}\n];\n".encode()
 
 
 def to_html(policy: Policy, name: str) -> bytes:
-    """Return the playground as a single HTML file, with one policy built in."""
+    """Return the page `docs/play` as a single HTML file, with one policy built in, under a name."""
     info = list_policies(all=True).get(name)
     own = to_list([(name, policy.task, info.description if info else "")]) + to_script(policy, name)
 
@@ -211,7 +222,7 @@ def to_onnx(policy: Policy, name: str) -> bytes:
         ValueError: PyTorch's exporter cannot make a graph of it, for example because operations depend on values.
     """
     try:
-        import onnxscript  # noqa: F401 # what PyTorch's exporter imports
+        import onnxscript  # noqa: F401 # PyTorch's exporter imports it
     except ImportError as error:
         raise DependencyNotInstalled("onnx files need the packages of maze-nca-gym[onnx]") from error
     import torch
@@ -245,16 +256,13 @@ def is_convolution(policy: Policy) -> bool:
 
 
 def stays_the_same(policy: Policy) -> bool:
-    """Return whether every iteration is the same function; the last one may lack a ReLU."""
+    """Return whether every iteration is the same function on mazes of any size, in one pass of a network; the last one
+    may lack a ReLU."""
     from ..policies.policy import program_of, stationary_from
 
-    if policy.engine_hints.passes > 1:
-        return False
-    if stationary_from(policy) != 0:
-        program = program_of(policy)
-        if program is None or not program.sees_inputs:
-            return False
-    return policy.size is None
+    program = program_of(policy)
+    is_same = stationary_from(policy) == 0 or (program is not None and program.sees_inputs)
+    return is_same and policy.size is None and policy.engine_hints.passes == 1
 
 
 _CONVOLUTIONS = "convolutions with known activations, the same at every iteration"
@@ -303,24 +311,24 @@ def export(
         DependencyNotInstalled: the format needs packages that are not there.
         OSError: the file could not be written.
     """
-    label, found = named_policy(policy)
+    label, model = named_policy(policy)
     name = (Path(label).stem if label.lower().endswith(MODEL_FILE) else label) if name is None else name
     if out is None:
         is_name = name.isprintable() and not {*name} & {*"/\\"} and name not in ("", ".", "..")
         check(is_name, f"name must be that of a file in the current folder where out is not given, got {name!r}")
     formats = FORMATS if format is None else {format: FORMATS[format]}
-    kinds = {each.suffix: kind for kind, each in formats.items()}
+    kinds = {form.suffix: kind for kind, form in formats.items()}
     path = Path(name + next(iter(kinds))) if out is None else path_of_format(out, *kinds)
     kind = kinds[path.suffix.lower()]
     chosen = FORMATS[kind]
-    if not chosen.holds(found):
-        others = " or ".join(other for other, each in FORMATS.items() if each.holds(found))
+    if not chosen.holds(model):
+        others = " or ".join(other for other, form in FORMATS.items() if form.holds(model))
         wrong = f"{kind} holds {chosen.needs}, and {name} is something else; {others or 'no other format'} can hold it"
-        if found.size is None and found.engine_hints.passes == 1 and not stays_the_same(found):
+        if model.size is None and model.engine_hints.passes == 1 and not stays_the_same(model):
             wrong += ". If all its iterations are the same function, say so in its class: stationary_from = 0"
         raise ValueError(wrong)
     check_folder("the folder of --out", path.parent)
-    content = chosen.content(found, name)
+    content = chosen.content(model, name)
     with atomic_write(path) as file:
         file.write(content)
     return path

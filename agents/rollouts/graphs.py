@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from maze_nca_gym.mazes.graphs import Graph
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
+from maze_nca_gym.support.options import check
 
 from ..policies.guarantees import DRAWINGS
 from ..policies.handcoded.base import HandcodedNCA
@@ -62,10 +63,8 @@ class OnGraph(Policy):
                 f"the {name} reads the tile at (row, column) {tuple(corner)} from each, but a graph has four doors: "
                 "only a kernel that is a cross runs there"
             )
-        if policy.output in DRAWINGS:
-            raise ValueError(
-                f"on a graph the {name} cannot be judged: it outputs {policy.output}, which are known of grids only"
-            )
+        drawing = f"it outputs {policy.output}, which are known of grids only"
+        check(policy.output not in DRAWINGS, f"on a graph the {name} cannot be judged: {drawing}")
         super().__init__(graph.ask(policy.problem), policy.n_tiles, policy.channel_names)
         self.policy, self.graph, self._program, self._bias = policy, graph, program, bias.detach()
         self._taps = torch.cat([kernel[:, :, row, col] for row, col in places], dim=1).detach()
@@ -103,9 +102,9 @@ class OnGraph(Policy):
         return policy.activate(self._convolve(encoded, state), state, encoded)
 
     def _convolve(self, static: Tensor, state: Tensor) -> Tensor:
-        # what counts exactly is added in float64, which rounds nothing, whatever the device and autocast
+        # the sums of exact policies are float64, which rounds nothing, whatever the device and autocast
         dtype = torch.float64 if is_precise(self.policy) else state.dtype
         held = torch.cat([static, state], dim=1).flatten(2).to(dtype)
         known = F.pad(held, (0, 1))  # the last place is behind doors that lead nowhere
-        read = torch.cat([held, *(known[:, :, there] for there in self._places)], dim=1)
+        read = torch.cat([held, *(known[:, :, behind] for behind in self._places)], dim=1)
         return (self._taps.to(held) @ read + self._bias.to(held)[:, None]).to(state.dtype).view_as(state)

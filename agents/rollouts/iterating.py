@@ -99,8 +99,8 @@ def rollout(
     maze, first = _first(policy, maze, state)
     if not keep[-1]:
         return first[:, :n_returned]
-    given = None if state is None else first
-    states = engine_for(policy, maze, given)(policy, maze, given, RolloutRequest(keep, start_step, n_returned, growth))
+    start = None if state is None else first
+    states = engine_for(policy, maze, start)(policy, maze, start, RolloutRequest(keep, start_step, n_returned, growth))
     return states if several else states[-1]
 
 
@@ -110,8 +110,8 @@ def _first(policy: Policy, maze: Tensor, state: Tensor | None) -> tuple[Tensor, 
     Both are checked.
     """
     if not isinstance(maze, Tensor) or maze.ndim != 4:
-        given = tuple(maze.shape) if isinstance(maze, Tensor) else type(maze).__name__
-        raise ValueError(f"maze must be a tensor of shape (B, T, H, W), got {given}")
+        shape = tuple(maze.shape) if isinstance(maze, Tensor) else type(maze).__name__
+        raise ValueError(f"maze must be a tensor of shape (B, T, H, W), got {shape}")
     if state is None:
         state = maze.new_zeros(()).expand(len(maze), policy.n_channels, *maze.shape[2:])
     return policy._checked(maze, state), state[:, : policy.n_channels]
@@ -220,5 +220,5 @@ def at_fixed_point(policy: Policy, earlier: Tensor, before: Tensor, now: Tensor,
     """
     most = ROUNDING if is_precise(policy) and undisturbed else 0.0
     same = ((now - earlier).abs() <= most).flatten(1).all(dim=1)
-    drawn = policy.problem.drawn
-    return same & ((before[:, drawn] - now[:, drawn]).abs() <= most).flatten(1).all(dim=1)
+    answers = policy.problem.drawn
+    return same & ((before[:, answers] - now[:, answers]).abs() <= most).flatten(1).all(dim=1)

@@ -37,10 +37,14 @@ if TYPE_CHECKING:
 
 
 def generator_options(given: Mapping[str, Any]) -> dict[str, Option]:
-    """Return the options of all generators by name; `given` is ignored."""
+    """Return the options of all generators by name, for the `**options` of a command.
+
+    Args:
+        given: the values of the command's other options, which do not matter here.
+    """
     return options_of_each(
         {
-            kind: {name: each for name, each in options_of_call(generator).items() if name in generator_defaults(kind)}
+            kind: {name: options_of_call(generator)[name] for name in generator_defaults(kind)}
             for kind, generator in GENERATORS.items()
         }
     )
@@ -123,9 +127,9 @@ def generate(
     path = levels_path(file)
     check(not path.exists(), f"{path} exists already; choose another name, or delete it first")
     check_folder("the folder of the file", path.parent)
-    given = {name: value for name, value in options.items() if value is not None}
+    chosen = {name: value for name, value in options.items() if value is not None}
     of_task = find_task(task)
-    levels = draw_levels(n, seed, generator=generator, size=size, task=of_task, **given)
+    levels = draw_levels(n, seed, generator=generator, size=size, task=of_task, **chosen)
     path.parent.mkdir(parents=True, exist_ok=True)
     save_levels(levels, path, of_task.letters)
     return levels
@@ -153,17 +157,21 @@ def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
 
 
 def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None, task: Task = SHORTEST_PATH) -> LevelSet:
-    """Return the first `n` levels of a set, or all levels. `task` gives the letters of drawings, and the task of test
-    sets.
+    """Return the first levels of a set, prepared for a task.
+
+    Args:
+        levels: a name, a file or a drawing of a set, a set, or (N, H, W) tiles.
+        n: the number of levels; None for all.
+        task: the task, whose test set a name means, and whose letters drawings contain.
 
     Raises:
-        ValueError: no such levels, or fewer than `n`.
+        ValueError: no such levels, fewer than `n`, or levels of another task.
     """
-    found = load_levels(levels, task)
-    message = f"--n must be at most {len(found)}, the number of levels of {describe_source(levels)}, got {n}"
-    check(n is None or n <= len(found), message)
-    tiles = found.tiles[:n]
-    return LevelSet(tiles, {**found.config, **({"n": len(tiles)} if "n" in found.config else {})})
+    loaded = load_levels(levels, task)
+    message = f"--n must be at most {len(loaded)}, the number of levels of {describe_source(levels)}, got {n}"
+    check(n is None or n <= len(loaded), message)
+    tiles = task.prepare(loaded.tiles[:n])
+    return LevelSet(tiles, {**loaded.config, **({"n": len(tiles)} if "n" in loaded.config else {})})
 
 
 def describe_source(levels: object) -> str:

@@ -24,7 +24,7 @@ class MachineCode:
     """
 
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
-        """Return whether it can run a policy on (B, T, H, W) mazes; it computes gradients of weights only."""
+        """Return whether machine code can run a policy on (B, T, H, W) mazes; it computes gradients of weights only."""
         low = torch.is_autocast_enabled("cpu")
         program = None if is_precise(policy) and low else program_of(policy)
         able = (

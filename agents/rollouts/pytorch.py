@@ -47,9 +47,9 @@ class RolloutRequest:
         return self.keep[-1]
 
 
-def needs_gradients(*given: Tensor | None) -> bool:
-    """Return whether any of the given tensors needs a gradient."""
-    return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in given)
+def needs_gradients(*tensors: Tensor | None) -> bool:
+    """Return whether gradients are on and any of the tensors needs one; None stands for no tensor."""
+    return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
 class PyTorch:

@@ -92,10 +92,10 @@ def solve(
     from .solved import Solved
     from .solving import check_steps, run_until_solved, step_limit
 
-    name, found = named_policy(policy)
-    task, found = found.problem, to_device(found, device)
+    name, model = named_policy(policy)
+    task, model = model.problem, to_device(model, device)
     # the levels: drawn afresh, or the first of a set
-    chosen = levels_for(found, levels, generator=generator, size=size, **options)
+    chosen = levels_for(model, levels, generator=generator, size=size, **options)
     if levels is None:
         n = DEFAULT_N if n is None else n
         rows, cols = check_size(chosen["size"])
@@ -104,32 +104,31 @@ def solve(
         own = {option: value for option, value in chosen.items() if option not in ("generator", "size")}
         words = (f"{option.replace('_', ' ')} {value}" for option, value in own.items())
         source = ", ".join([f"{chosen['generator']} {rows} x {cols}", *words])
-        these = draw_levels(n, seed, task=task, **chosen)
+        level_set = draw_levels(n, seed, task=task, **chosen)
     else:
-        these = first_levels(levels, n, task)
-        rows, cols = these.tiles.shape[1:]
-        source = f"{describe_source(levels)}, {rows} x {cols} tiles"
-        these = LevelSet(these.tiles, {"levels": describe_source(levels), **these.config})
-    these = LevelSet(task.prepare(these.tiles), these.config)
-    n_levels, height, width = these.tiles.shape
-    what = f"{name}: {n_levels:,} level{'s' * (n_levels > 1)} of {height:,} x {width:,} tiles"
-    if these.tiles.size > MANY_TILES:
-        say(f"{what}; finding the exact solutions first")
+        origin, level_set = describe_source(levels), first_levels(levels, n, task)
+        rows, cols = level_set.tiles.shape[1:]
+        source = f"{origin}, {rows} x {cols} tiles"
+        level_set = LevelSet(level_set.tiles, {"levels": origin, **level_set.config})
+    n_levels, height, width = level_set.tiles.shape
+    job = f"{name}: {n_levels:,} level{'s' * (n_levels > 1)} of {height:,} x {width:,} tiles"
+    if level_set.tiles.size > MANY_TILES:
+        say(f"{job}; finding the exact solutions first")
     # the exact solutions, and the iterations that these may need
-    labelled = label(found, these)
-    enough = step_limit(found, labelled.target)
+    labelled = label(model, level_set)
+    enough = step_limit(model, labelled.target)
     n_steps = enough if steps is None else steps
-    check_steps(found, n_steps)
-    if found.guarantees.needs_border and not has_border(these.tiles).all():
+    check_steps(model, n_steps)
+    if model.guarantees.needs_border and not has_border(level_set.tiles).all():
         warnings.warn(border_warning(name), stacklevel=3)
     # run until the path stays, and keep the states that show it
-    at_once = usual_batch(these.tiles) if batch is None else batch
-    say(f"{what}, at most {n_steps:,} iterations on each")
+    at_once = usual_batch(level_set.tiles) if batch is None else batch
+    say(f"{job}, at most {n_steps:,} iterations on each")
     began = time.perf_counter()
-    with naming_memory(f"--batch {at_once}", found.device), ProgressBar(name, n_levels) as bar:
-        result = run_until_solved(found, labelled, n_steps, batch=at_once, report=bar.advance)
+    with naming_memory(f"--batch {at_once}", model.device), ProgressBar(name, n_levels) as bar:
+        result = run_until_solved(model, labelled, n_steps, batch=at_once, report=bar.advance)
     seconds = time.perf_counter() - began
-    solved = Solved(found, name, source, these, labelled.target, result, n_steps, batch, enough, seconds)
+    solved = Solved(model, name, source, level_set, labelled.target, result, n_steps, batch, enough, seconds)
     if out is not None:
         solved.save(out, picture)
     return solved
@@ -177,9 +176,9 @@ def play(
     from .solving import check_steps
     from .window import open_window
 
-    name, found = named_policy(policy)
+    name, model = named_policy(policy)
     if steps is not None:
-        check_steps(found, steps)
-    chosen = levels_for(found, levels, generator=generator, size=size, **options)
+        check_steps(model, steps)
+    chosen = levels_for(model, levels, generator=generator, size=size, **options)
     others = {other: partial(load, other) for other in list_policies()}
-    open_window(found, name=name, fps=fps, seed=seed, steps=steps, policies=others, **chosen)
+    open_window(model, name=name, fps=fps, seed=seed, steps=steps, policies=others, **chosen)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from maze_nca_gym.mazes.levels import LevelSet, Tile, Tiles, one_hot
 from maze_nca_gym.mazes.scoring import OPTIMAL, check_numbers, lengths_of, score, squared_errors
+from maze_nca_gym.support.options import check
 from maze_nca_gym.support.transfer import read_back, upload
 
 from ..policies.guarantees import DRAWINGS
@@ -68,10 +69,10 @@ def label(policy: Policy, levels: LevelSet | Tiles | Batch, target: NDArray[np.b
         task.check_kinds(levels.tiles)
         wrong = np.flatnonzero(has_ends != task.has_endpoints)
         if task.is_plain and len(wrong):
-            has, wanted = ("no ", "a ") if task.has_endpoints else ("a ", "no ")
+            has, wanted = ("no", "a") if task.has_endpoints else ("a", "no")
+            others = f"level {wrong[0]} has {has} source and target"
             raise ValueError(
-                f"the policy is for the task {task.name!r}, whose levels have {wanted}source and target; level "
-                f"{wrong[0]} has {has}source and target"
+                f"the policy is for the task {task.name!r}, whose levels have {wanted} source and target; {others}"
             )
         target = task.solve_all(levels.tiles)
     tiles = levels.tiles if isinstance(levels, LevelSet) else levels
@@ -79,31 +80,44 @@ def label(policy: Policy, levels: LevelSet | Tiles | Batch, target: NDArray[np.b
 
 
 def batches(tiles: Tiles, batch: int | None) -> list[slice]:
-    """Return slices that divide (N, H, W) levels into batches; by default as large as keeps the state small.
+    """Return slices that divide levels into batches.
+
+    Args:
+        tiles: (N, H, W), the levels.
+        batch: the largest number of levels in a batch; None for a number that keeps the state small.
 
     Raises:
         ValueError: `batch` is below 1.
     """
     n = len(tiles)
     batch = usual_batch(tiles) if batch is None else batch
-    if batch < 1:
-        raise ValueError(f"batch must be at least 1, got {batch}")
+    check(batch >= 1, f"batch must be at least 1, got {batch}")
     return [slice(begin, min(begin + batch, n)) for begin in range(0, n, batch)]
 
 
 def usual_batch(tiles: Tiles) -> int:
-    """Return the default number of levels that run at once, for levels of the size of these (N, H, W)."""
+    """Return the default number of levels that run at once, for levels of the size of (N, H, W) tiles."""
     return max(1, min(BATCH, BATCH_TILES // max(1, int(np.prod(tiles.shape[1:])))))
 
 
 def encode(policy: Policy, tiles: Tiles) -> Tensor:
-    """Return (B, T, H, W) float32 one-hot tiles on the policy's device."""
+    """Return levels in the form that a policy reads, (B, T, H, W) float32 one-hot tiles on the policy's device.
+
+    Args:
+        policy: the policy.
+        tiles: (B, H, W) uint8.
+    """
     return upload(one_hot(tiles, policy.n_tiles), policy.device)
 
 
 def path_of(policy: Policy, state: Tensor) -> NDArray[np.float32]:
-    """Return the predicted path of a (B, C, H, W) float state, (B, H, W) float32, or (B, K, H, W) of several
-    channels."""
+    """Return the answer in a state of a policy, usually a path: (B, H, W) float32, or (B, K, H, W) if answers of the
+    policy's task have K channels.
+
+    Args:
+        policy: the policy.
+        state: (B, C, H, W) floats, on any device.
+    """
     return read_back(state[:, policy.problem.drawn].float())
 
 
@@ -111,7 +125,10 @@ def score_paths(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDA
     """Return the six columns of scores of some paths, (B, 6) float64: the columns of `score_table`, then `ERROR` and
     `LENGTH`.
 
-    The arguments are those of `score_table`.
+    Args:
+        policy: the policy that drew.
+        levels: B levels, from `label`.
+        path: (B, H, W) or (B, K, H, W), from `path_of`.
     """
     table, wanted = score_table(policy, levels, path), levels.wanted
     return np.column_stack([table, squared_errors(path, wanted), lengths_of(wanted)])
@@ -134,6 +151,6 @@ def score_table(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDA
     check_numbers(path)
     losses = ((path.clip(0, 1) - wanted) ** 2).mean(axis=(1, 2), dtype=np.float64)
     n_tiles = max(1, int(np.prod(wanted.shape[1:])))
-    of_nothing = np.maximum(wanted.mean(axis=(1, 2)), 1 / n_tiles)  # see `scoring` about what is empty
+    of_nothing = np.maximum(wanted.mean(axis=(1, 2)), 1 / n_tiles)  # see `scoring` about empty answers
     complete = ((path > 0.5) == wanted).all(axis=(1, 2))
     return np.column_stack([losses, 1 - losses / of_nothing, complete, complete])

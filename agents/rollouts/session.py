@@ -58,7 +58,7 @@ class Session:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The present step."""
+        """The level, the state and the scores at the present step."""
         return self._history.viewed
 
     @property
@@ -131,16 +131,15 @@ class Session:
         return other._on(level)
 
     def with_other_edges(self) -> Session:
-        """Return a session on this level with the next of the `EDGES`; without a border where the edges lead somewhere.
+        """Return a session on this level with the next kind of `EDGES`; a level with joined edges has no border.
 
         Raises:
             ValueError: the policy cannot run there.
         """
         other, tiles = copy(self), self.snapshot.tiles
         other._edges = EDGES[(EDGES.index(self._edges) + 1) % len(EDGES)]
-        return other._on(
-            np.pad(tiles, 1, constant_values=Tile.WALL) if other._edges == EDGES[0] else other._fitting(tiles)
-        )
+        is_closed = other._edges == EDGES[0]
+        return other._on(np.pad(tiles, 1, constant_values=Tile.WALL) if is_closed else other._fitting(tiles))
 
     def with_generator(self, name: str) -> Session:
         """Return a session with levels of another generator, of the present level's size.
@@ -162,7 +161,7 @@ class Session:
         return self
 
     def finished(self) -> bool:
-        """Return whether the path never changes again; valid for episodes without edits only."""
+        """Return whether the path never changes again; valid only for episodes in which nothing was edited."""
         now = self.snapshot
         maze, state = encode(self.policy, now.tiles[None]), upload(now.channels[None], self.policy.device)
         return bool(read_back(finished(self.policy, maze, state, now.step)[0]))
@@ -227,14 +226,9 @@ class Session:
 
     def title(self, tiles: Tiles) -> str:
         """Return the title: the policy's name, the kind and size of the levels, the seed and the level's number."""
-        rows, cols = tiles.shape
-        levels, inner = self._options["levels"], self._edges == EDGES[0]
-        size = f"{rows - 2} x {cols - 2}" if inner else f"{rows} x {cols} {self._edges}"
-        if levels is not None:
-            kind, size = (
-                (levels if isinstance(levels, str) else "levels"),
-                f"{rows} x {cols} {'tiles' if inner else self._edges}",
-            )
-        else:
-            kind = self._options["generator"]
+        (rows, cols), levels, is_closed = tiles.shape, self._options["levels"], self._edges == EDGES[0]
+        kind = self._options["generator"] if levels is None else levels if isinstance(levels, str) else "levels"
+        size = f"{rows} x {cols} {'tiles' if is_closed else self._edges}"
+        if levels is None and is_closed:
+            size = f"{rows - 2} x {cols - 2}"
         return f"{self.name}   {kind} {size}, seed {self._seed}, level {self.level}"

@@ -108,7 +108,7 @@ class Solved(Tabular):
     def records(self) -> list[dict[str, Any]]:
         """Return a record for each level: how its episode ended, and the number of tiles of its solution."""
         lengths = lengths_of(self.targets).tolist()
-        columns = (each.tolist() for each in self.result)
+        columns = (column.tolist() for column in self.result)
         names = ("level", "solution_length", *self.result._fields)
         return [dict(zip(names, row, strict=True)) for row in zip(range(len(lengths)), lengths, *columns, strict=True)]
 
@@ -146,10 +146,11 @@ class Solved(Tabular):
         return paths
 
     def draw(self, path: Path, index: int | None = None) -> Path:
-        """Write a picture of the episode on a level, by default on the level with the longest solution; return its
-        path.
+        """Write a picture of the episode on a level; return its path.
 
-        A `.gif` shows all iterations, a `.png` the last one.
+        Args:
+            path: the file: a `.gif` shows the episode, at most `LARGEST_ANIMATION` steps, and a `.png` its last step.
+            index: the index of the level; by default the level with the longest solution.
         """
         path = path_of_format(path, ".png", ".gif")
         index, title = self.shown if index is None else index, f"{self.name}, {self.source}"
@@ -172,7 +173,16 @@ class Solved(Tabular):
 
 
 def animation_frames(policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str) -> list[Frame]:
-    """Return (h, w, 3) uint8 frames of an episode on one (H, W) level, the last one `_LAST_FRAME` times."""
+    """Return the pictures of an episode on one level, (h, w, 3) uint8 each: at most `LARGEST_ANIMATION` steps, evenly
+    spaced, and the last step `_LAST_FRAME` times.
+
+    Args:
+        policy: the policy, on any device.
+        tiles: (H, W) uint8, the level.
+        target: (H, W) or (K, H, W) bool, its canonical solution.
+        n_steps: the number of iterations of the episode.
+        title: the text above the pictures.
+    """
     shown = np.linspace(0, n_steps, min(n_steps + 1, LARGEST_ANIMATION)).round()  # the first step and the last included
     frames = _frames(policy, tiles, target, n_steps, title, {int(step) for step in shown})
     return frames + [frames[-1]] * (_LAST_FRAME - 1)

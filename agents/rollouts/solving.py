@@ -14,6 +14,8 @@ from torch import Tensor
 from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
 from maze_nca_gym.mazes.scoring import OPTIMAL, lengths_of
+from maze_nca_gym.mazes.tasks import Task
+from maze_nca_gym.support.options import check
 from maze_nca_gym.support.transfer import read_back, upload
 
 from ..policies.guarantees import USUAL_SIZE
@@ -61,12 +63,20 @@ def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
     height, width = targets.shape[-2:]
     if policy.max_steps is not None:
         return policy.max_steps
-    longest = int(lengths_of(targets).max())
-    bound = policy.guarantees.enough_steps(height, width, max(0, longest - 1))
-    if bound is not None:
-        return bound
-    growth = max(1.0, (max(height, width) - 2) / USUAL_SIZE, longest / policy.problem.usual_length)
-    return math.ceil(policy.default_steps * growth)
+    bound = policy.guarantees.enough_steps(height, width, max(0, int(lengths_of(targets).max()) - 1))
+    return scaled_steps(policy.default_steps, policy.problem, targets) if bound is None else bound
+
+
+def scaled_steps(n_steps: int, task: Task, targets: NDArray[np.bool_]) -> int:
+    """Return a number of iterations for size 16, scaled up for some levels as in `default_steps`.
+
+    Args:
+        n_steps: the number of iterations for levels of inner size 16.
+        task: the task of the levels.
+        targets: (N, H, W) or (N, K, H, W) bool, their canonical solutions.
+    """
+    by_size, by_length = (max(targets.shape[-2:]) - 2) / USUAL_SIZE, lengths_of(targets).max() / task.usual_length
+    return math.ceil(n_steps * max(1.0, by_size, float(by_length)))
 
 
 def check_steps(policy: Policy, n_steps: int) -> None:
@@ -75,13 +85,10 @@ def check_steps(policy: Policy, n_steps: int) -> None:
     Raises:
         ValueError: it is below 1, or more than the policy has weights for.
     """
-    if n_steps < 1:
-        raise ValueError(f"a policy needs at least 1 iteration, got {n_steps}")
-    if policy.max_steps is not None and n_steps > policy.max_steps:
-        raise ValueError(
-            f"this policy has weights for {policy.max_steps} iterations, which it does not share among them: it cannot "
-            f"run for {n_steps}"
-        )
+    most = policy.max_steps
+    check(n_steps >= 1, f"a policy needs at least 1 iteration, got {n_steps}")
+    own = f"this policy has weights for {most} iterations, which it does not share among them"
+    check(most is None or n_steps <= most, f"{own}: it cannot run for {n_steps}")
 
 
 @torch.no_grad()
@@ -164,11 +171,11 @@ def find_paths(
         batch: the number of levels that run at once; by default as many as keep the state small.
         pause: called every 64 iterations; an exception that it raises ends the work.
     """
-    found = np.zeros(policy.problem.shape_of_answers(*tiles.shape), np.float32)
+    paths = np.zeros(policy.problem.shape_of_answers(*tiles.shape), np.float32)
     for members in batches(tiles, batch):
         maze = encode(policy, tiles[members])
-        found[members] = path_of(policy, run_to_end(policy, maze, n_steps, every=64, pause=pause))
-    return found
+        paths[members] = path_of(policy, run_to_end(policy, maze, n_steps, every=64, pause=pause))
+    return paths
 
 
 @threads(1)
@@ -204,13 +211,13 @@ def run_until_solved(
 def _run_batch(policy: Policy, levels: Batch, n_steps: int, report: Callable[[int], Any]) -> SolveResult:
     n = len(levels)
     result = SolveResult(np.zeros(n, np.bool_), np.ones(n, np.bool_), np.full(n, n_steps))
-    rows, drawn, maze = np.arange(n), policy.problem.drawn, encode(policy, levels.tiles)
+    rows, answers, maze = np.arange(n), policy.problem.drawn, encode(policy, levels.tiles)
     state: Tensor | None = None
     for begin in range(0, n_steps, _AT_ONCE):
         n_more = min(_AT_ONCE, n_steps - begin)
         states = rollout(policy, maze, range(1, n_more + 1), state, start_step=begin)
         state = states[-1]
-        paths = read_back(torch.stack([each[:, drawn] for each in states]).float())
+        paths = read_back(torch.stack([reached[:, answers] for reached in states]).float())
         left = np.arange(len(rows))
         for step, path in enumerate(paths, begin + 1):
             ended = score_table(policy, levels, path[left])[:, OPTIMAL] != 0

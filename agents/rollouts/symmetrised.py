@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from maze_nca_gym.support.options import check
 from maze_nca_gym.support.transfer import read_back, upload
 
 from ..policies.guarantees import DRAWINGS, Guarantees
@@ -37,12 +38,13 @@ _N = len(ORIENTATIONS)
 
 
 def turn(x: Tensor, orientation: int) -> Tensor:
-    """Return (..., H, W) maps in an orientation, an index of `ORIENTATIONS`: (..., W, H) from index 4 on."""
+    """Return (..., H, W) maps turned into an orientation, an index of `ORIENTATIONS`; from index 4 on the result is
+    (..., W, H)."""
     return (x.transpose(-1, -2) if orientation & 4 else x).flip(_flipped(orientation))
 
 
 def turn_back(x: Tensor, orientation: int) -> Tensor:
-    """Return (..., H, W) maps in their own orientation: the inverse of `turn`."""
+    """Return (..., H, W) maps turned back from an orientation: the inverse of `turn`."""
     x = x.flip(_flipped(orientation))
     return x.transpose(-1, -2) if orientation & 4 else x
 
@@ -76,16 +78,14 @@ class Symmetrised(Policy):
     """
 
     def __init__(self, policy: Policy) -> None:
-        if not isinstance(policy, Policy):
-            raise ValueError(f"Symmetrised takes a Policy, got {policy!r}; by name it is load('symmetrised:NAME')")
-        name = type(policy).__name__
-        if policy.engine_hints.passes > 1:
-            raise ValueError(f"the {name} chooses among {policy.engine_hints.passes} passes already")
-        if policy.output in DRAWINGS:
-            raise ValueError(f"only a drawing of one path can be verified, and the {name} draws {policy.output}")
-        if policy.size is not None and policy.size[0] != policy.size[1]:
-            raise ValueError(f"mazes that are turned must be square, and the {name} is built for {policy.size}")
-        rank = policy.problem.rank
+        is_policy = isinstance(policy, Policy)
+        check(is_policy, f"Symmetrised takes a Policy, got {policy!r}; by name it is load('symmetrised:NAME')")
+        name, passes, rank = type(policy).__name__, policy.engine_hints.passes, policy.problem.rank
+        check(passes == 1, f"the {name} chooses among {passes} passes already")
+        is_path = policy.output not in DRAWINGS
+        check(is_path, f"only a drawing of one path can be verified, and the {name} draws {policy.output}")
+        is_square = policy.size is None or policy.size[0] == policy.size[1]
+        check(is_square, f"mazes that are turned must be square, and the {name} is built for {policy.size}")
         if rank is None:
             raise ValueError(f"the task {policy.task!r} has no `rank`, by which the best path could be chosen")
         channels = [f"{channel}_{turned}" for turned in ORIENTATIONS for channel in policy.channel_names]
@@ -127,10 +127,10 @@ class Symmetrised(Policy):
         return maze, [iteration(self.policy, turned) for turned in self.orientations_of(maze)]
 
     def update(self, encoded: tuple[Tensor, list[Any]], state: Tensor, step: int) -> Tensor:
-        """Return the next state, (B, 1 + 8 C, H, W) floats, from what `encode_maze` returned and the state."""
+        """Return the next state, (B, 1 + 8 C, H, W) floats, from the result of `encode_maze` and the state."""
         maze, turned = encoded
         states = zip(turned, self.states_of(state), strict=True)
-        return self.join(maze, [iterated(each, step) for iterated, each in states])
+        return self.join(maze, [iterated(inner, step) for iterated, inner in states])
 
     def orientations_of(self, maze: Tensor) -> list[Tensor]:
         """Return (B, T, H, W) mazes in all orientations: one batch, (8 B, T, H, H), or two of four if not square."""
@@ -138,7 +138,7 @@ class Symmetrised(Policy):
 
     def states_of(self, state: Tensor) -> list[Tensor]:
         """Return the inner policy's states, batched as in `orientations_of`, from a (B, 1 + 8 C, H, W) state."""
-        return _batches([turn(each, i) for i, each in enumerate(state[:, 1:].chunk(_N, dim=1))])
+        return _batches([turn(inner, i) for i, inner in enumerate(state[:, 1:].chunk(_N, dim=1))])
 
     def join(self, maze: Tensor, states: list[Tensor]) -> Tensor:
         """Return a state, (B, 1 + 8 C, H, W): the best path, then the given policy's states in all orientations.
@@ -147,13 +147,13 @@ class Symmetrised(Policy):
             maze: (B, T, H, W) floats.
             states: a state for each batch of `orientations_of`, of all channels or the first ones.
         """
-        turned = [each for batch in states for each in batch.split(len(maze))] if len(maze) else []
+        turned = [inner for batch in states for inner in batch.split(len(maze))] if len(maze) else []
         if not turned:
             return maze.new_zeros(0, 1 + _N * states[0].shape[1], *maze.shape[2:])
-        own = [turn_back(each, i) for i, each in enumerate(turned)]
-        paths = torch.stack([each[:, PATH] for each in own])
-        tiles, drawn = read_back(maze.argmax(dim=1).to(torch.uint8)), read_back(paths.detach() > 0.5)
-        ranks = self._rank(np.tile(tiles, (_N, 1, 1)), drawn.reshape(-1, *tiles.shape[1:]))
+        own = [turn_back(inner, i) for i, inner in enumerate(turned)]
+        paths = torch.stack([inner[:, PATH] for inner in own])
+        tiles, on_path = read_back(maze.argmax(dim=1).to(torch.uint8)), read_back(paths.detach() > 0.5)
+        ranks = self._rank(np.tile(tiles, (_N, 1, 1)), on_path.reshape(-1, *tiles.shape[1:]))
         best = upload(ranks.reshape(_N, -1).argmax(axis=0), maze.device)  # 0 where none is valid
         return torch.cat([paths[best, torch.arange(len(maze), device=maze.device)][:, None], *own], dim=1)
 
@@ -189,7 +189,7 @@ class EachOrientation:
             growth=request.growth,
         )
         reached = [run(turned, state=first) for turned, first in zip(mazes, states, strict=True)]
-        return [policy.join(maze, list(each))[:, : request.n_returned] for each in zip(*reached, strict=True)]
+        return [policy.join(maze, list(batches))[:, : request.n_returned] for batches in zip(*reached, strict=True)]
 
 
 ENGINES.insert(len(ENGINES) - 1, EachOrientation())  # before the last, which supports every policy

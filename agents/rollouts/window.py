@@ -43,7 +43,7 @@ def open_window(
         ValueError: a bad option, or levels on which the policy cannot run.
         NoScreenError: there is no screen.
     """
-    # the session iterates, the window shows it and says what the user asks for
+    # the session iterates; the window shows its snapshots and returns the user's requests
     session = Session(policy, name, seed, steps=steps, **options)
     policies = policies if name in policies else {name: lambda: policy, **policies}
     window = Window(

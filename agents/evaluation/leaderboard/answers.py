@@ -65,24 +65,29 @@ def judge_moves(tiles: Tiles, paths: NDArray[np.bool_]) -> dict[str, NDArray[np.
     # a frame around each level, for sources at its edge
     at = (np.arange(len(tiles))[:, None], *(beside + 1).transpose(2, 0, 1))
     frame = ((0, 0), (1, 1), (1, 1))
-    drawn = np.pad(paths, frame)[at]
+    on_path = np.pad(paths, frame)[at]
     moves = distances(tiles, target)
     left = moves[tiles == Tile.SOURCE]
-    correct = (drawn.sum(axis=1) == 1) & (
-        drawn & (np.pad(moves, frame, constant_values=-1)[at] == left[:, None] - 1)
+    correct = (on_path.sum(axis=1) == 1) & (
+        on_path & (np.pad(moves, frame, constant_values=-1)[at] == left[:, None] - 1)
     ).any(1)
     mazes = [np.where(level == Tile.SOURCE, np.uint8(Tile.EMPTY), level).tobytes() for level in tiles]
     places = {(maze, *place): i for i, (maze, place) in enumerate(zip(mazes, source.tolist(), strict=True))}
     followed = correct.copy()
     for i in np.argsort(left, kind="stable"):  # nearest first, so that the next tile's answer is known
         if correct[i] and left[i] > 1:
-            followed[i] = followed[places[(mazes[i], *beside[i, drawn[i].argmax()].tolist())]]
+            followed[i] = followed[places[(mazes[i], *beside[i, on_path[i].argmax()].tolist())]]
     return {FIRST_MOVE: correct, FOLLOWED: followed}
 
 
 def paths_of(tiles: Tiles, tokens: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return the (N, H, W) bool paths of (N, H * W) tokens: every tile with the token of a path, and both ends of the
-    maze, whatever token they have."""
+    """Return the paths in answers made of tokens, (N, H, W) bool: the tiles with the token of a path, and both ends of
+    the maze, whatever token they have.
+
+    Args:
+        tiles: (N, H, W) uint8, the mazes.
+        tokens: (N, H * W) uint8, from 1 to 5: see `benchmark_sets.tokens`.
+    """
     return (tokens == PATH).reshape(tiles.shape) | (tiles >= Tile.SOURCE)
 
 

@@ -154,21 +154,14 @@ class Board(Results[Measured]):
             scores, cells = scores_of(rows, others), []
             for line in lines_of(rows, others):
                 weights = "" if line.entry.weights is None else f"{line.entry.weights:,}"
-                found = ("".join(line.text(score)) for score in scores)
-                cells.append((_shown(line, name), weights, line.entry.learns_from, *found))
+                percentages = ("".join(line.text(score)) for score in scores)
+                cells.append((_shown(line, name), weights, line.entry.learns_from, *percentages))
             tiles = f"{benchmark.side} x {benchmark.side} tiles"
             facts = [*benchmark.stands_for.split("; "), tiles, *f"source: {benchmark.source}".split("; ")]
+            bullets = [f"- {fact[0].upper()}{fact[1:]}" for fact in facts]
             table = Table(("solver", "weights", "learns from", *scores), cells, ("weights", *scores))
             page = compared if others else alone
-            page += [
-                f"## {name}",
-                "",
-                *(f"- {fact[0].upper()}{fact[1:]}" for fact in facts),
-                "",
-                notes_of(rows, others),
-                "",
-            ]
-            page += [table.markdown(), ""]
+            page += [f"## {name}", "", *bullets, "", notes_of(rows, others), "", table.markdown(), ""]
         if compared and alone:
             alone = ['<details markdown="1">', "<summary>Sets without published results</summary>", "", *alone]
             alone += ["</details>", ""]
@@ -177,12 +170,13 @@ class Board(Results[Measured]):
         return "\n".join([_HEAD.rstrip() + "\n", *summary, _PICTURE * picture + _EXPLANATION, *compared, *alone])
 
     def best(self) -> Table:
-        """Return a table with the best solver of each kind, for each set of which others published results."""
+        """Return a table of the sets with published results: for each set, its main score, and the best solver of each
+        kind. Kinds are published solvers with and without search, and supervisions of measured solvers."""
         kinds = {name: (name,) for name in SUPERVISIONS if name != UNSTATED} | {"rule, by hand": ("rule", "by hand")}
         del kinds["rule"], kinds["by hand"]
         heads, cells = ("set", "score", "published", "published, search", *kinds), []
         for name, rows in self.by_set().items():
-            others = [each for each in published() if each.set == name]
+            others = [result for result in published() if result.set == name]
             if not others:
                 continue
             main = main_score(rows, others)
@@ -190,13 +184,13 @@ class Board(Results[Measured]):
             theirs, ours = ([line for line in lines if line.is_ours == own] for own in (False, True))
             sides = [[line for line in theirs if line.entry.searches == search] for search in (False, True)]
             sides += [[line for line in ours if line.entry.supervision in kind] for kind in kinds.values()]
-            found = (_cell(lines[0], main, name) if lines else "" for lines in sides)
-            cells.append((f"[{name}](#{name})", main, *found))
+            best_cells = (_cell(lines[0], main, name) if lines else "" for lines in sides)
+            cells.append((f"[{name}](#{name})", main, *best_cells))
         shown = [i for i in range(len(heads)) if i < 2 or any(row[i] for row in cells)]
         return Table([heads[i] for i in shown], [tuple(row[i] for i in shown) for row in cells])
 
     def sources(self) -> str:
-        """Return a page that says of each row how it was trained and measured, published results included."""
+        """Return a Markdown page with the training and the measurement of each row, published results included."""
         page = [_SOURCES]
         for name, rows in self.by_set().items():
             lines = lines_of(rows, published_beside(name))
@@ -207,8 +201,8 @@ class Board(Results[Measured]):
 
     def by_set(self) -> dict[str, list[Measured]]:
         """Return the rows by the name of their set, in the order of the sets; a set without rows is left out."""
-        found = {name: [row for row in self.rows if row.set == name] for name in BENCHMARK_SETS}
-        return {name: rows for name, rows in found.items() if rows}
+        rows_of_sets = {name: [row for row in self.rows if row.set == name] for name in BENCHMARK_SETS}
+        return {name: rows for name, rows in rows_of_sets.items() if rows}
 
     def draw(self, path: str | Path, width: FigureWidth = None) -> Path:
         """Write a picture of weights against percent, and return its path; it has a panel for each set and score.
@@ -224,12 +218,12 @@ class Board(Results[Measured]):
             from .figures import draw_board
 
         check(bool(self.rows), "there is nothing to draw: the leaderboard has no rows")
-        same = [each for each in published() if each.mazes == "same"]
-        fair = {name: (rows, [each for each in same if each.set == name]) for name, rows in self.by_set().items()}
+        same = [result for result in published() if result.mazes == "same"]
+        fair = {name: (rows, [result for result in same if result.set == name]) for name, rows in self.by_set().items()}
         panels: dict[str, list[tuple[Standing, float]]] = {}
         for name, (rows, others) in ({name: sides for name, sides in fair.items() if sides[1]} or fair).items():
             lines = lines_of(rows, others)
-            for score in dict.fromkeys(each.score for each in others) or [main_score(rows, others)]:
+            for score in dict.fromkeys(result.score for result in others) or [main_score(rows, others)]:
                 shown = [(line, line.values[score]) for line in lines if score in line.values]
                 aims = [(line, value) for line, value in shown if value >= line.values.get(CANONICAL, 0)]
                 panels[f"{name}: {score}"] = aims if score == EXACT else shown
@@ -258,14 +252,14 @@ class Board(Results[Measured]):
         folder.mkdir(parents=True, exist_ok=True)
         old = Board.load(folder).rows if (folder / BOARD).exists() else ()
         n_seeds = Counter((row.set, row.training) for row in self.rows)
-        kept = [row for row in old if n_seeds[row.set, row.training] < 2]
-        board = Board(tuple({(row.set, row.name): row for row in (*kept, *self.rows)}.values()))
-        drawn = list[Path]()
+        remaining = [row for row in old if n_seeds[row.set, row.training] < 2]
+        board = Board(tuple({(row.set, row.name): row for row in (*remaining, *self.rows)}.values()))
+        pictures = list[Path]()
         if plot:
             with beside_results():
-                drawn.append(board.draw(folder / f"{PICTURE}.{format}", width))
+                pictures.append(board.draw(folder / f"{PICTURE}.{format}", width))
         texts = {PAGE: board.markdown((folder / f"{PICTURE}.png").exists()), SOURCES: board.sources()}
-        return [*board.write(folder, texts, BOARD), *drawn]
+        return [*board.write(folder, texts, BOARD), *pictures]
 
     @classmethod
     def load(cls, folder: str | Path) -> Board:

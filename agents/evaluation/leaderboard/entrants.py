@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from glob import glob
@@ -21,7 +20,7 @@ from maze_nca_gym.support.options import check
 
 from ...policies.policy import Policy, cost_note
 from ...policies.pretrained import cards
-from ...policies.registry import MODEL_FILE, by_label, check_named, list_policies, load, split_prefix
+from ...policies.registry import MODEL_FILE, by_label, list_policies, load, split_prefix
 from ...rollouts import encode, find_paths, path_of, run_to_end
 from ...runs import DESCRIPTION
 from ..cells import Cell
@@ -33,7 +32,7 @@ from .rows import RESTARTED, REUSED, SEED, UNSTATED, WHOLE, Measured
 
 
 def find_entrants(
-    given: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path],
+    policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path],
 ) -> tuple[dict[str, Policy | Path], dict[str, tuple[str, str]]]:
     """Return the policies and files of predictions to measure, by name, and the result of `learned_from` for each
     name.
@@ -41,28 +40,23 @@ def find_entrants(
     Raises:
         ValueError: no entrant, an unknown policy, a missing file, or a policy of another task.
     """
-    entrants: dict[str, Policy | Path] = {}
-    sources: dict[str, str] = {}
-    if isinstance(given, Mapping):
-        entrants = dict(given)
-    elif isinstance(given, Policy):
-        entrants = {type(given).__name__: given}
-    else:
-        for name, source in by_label(given).items():
+    entrants, sources = dict[str, Policy | Path](), dict[str, str]()
+    for name, source in by_label(policies, Path).items():
+        if isinstance(source, str):
             files = sorted(glob(source)) if "*" in source else [source]  # a pattern stands for all seeds of a training
             check(bool(files), f"no file matches {source}")
             sources |= {f"{name}{SEED}{i}" if "*" in source else name: file for i, file in enumerate(files)}
-        for name, source in sources.items():
-            is_file = source.lower().endswith(SUFFIXES)
-            check(not is_file or Path(source).is_file(), f"there is no file of predictions {source}")
-            entrants[name] = Path(source) if is_file else load(source)
+        else:
+            entrants[name] = source
+    for name, source in sources.items():
+        is_file = source.lower().endswith(SUFFIXES)
+        check(not is_file or Path(source).is_file(), f"there is no file of predictions {source}")
+        entrants[name] = Path(source) if is_file else load(source)
     check(bool(entrants), "name at least one policy, or file of predictions (*.csv, *.npy)")
-    entrants = {name: Path(what) if isinstance(what, os.PathLike) else what for name, what in entrants.items()}
-    check_named(entrants, Policy, Path)
-    for name, what in entrants.items():
+    for name, entrant in entrants.items():
         check(name.isprintable(), f"names of policies must be printable, got {name!r}")
-        if isinstance(what, Policy) and split_order(what.task)[0] != SHORTEST_PATH.name:
-            raise ValueError(f"benchmark mazes ask for the shortest path, and {name} is for the task {what.task!r}")
+        if isinstance(entrant, Policy) and split_order(entrant.task)[0] != SHORTEST_PATH.name:
+            raise ValueError(f"benchmark mazes ask for the shortest path, and {name} is for the task {entrant.task!r}")
     return entrants, {name: learned_from(sources.get(name)) for name in entrants}
 
 
@@ -110,9 +104,9 @@ def measure_scores(
     """
     policy, n_steps, tiles, canonical = cell.policy, cell.n_steps, cell.labelled.tiles, cell.labelled.target
     begin = time.perf_counter()
-    drawn = find_paths(policy, tiles, n_steps, batch=batch)
-    check_numbers(drawn)
-    paths = {RESTARTED: drawn > 0.5}
+    output = find_paths(policy, tiles, n_steps, batch=batch)
+    check_numbers(output)
+    paths = {RESTARTED: output > 0.5}
     if benchmark.stream > 1 and policy.max_steps is None:  # separate weights for each iteration end with the first maze
         paths[REUSED] = reused_paths(policy, tiles.reshape(-1, benchmark.stream, *tiles.shape[1:]), n_steps)
     seconds = time.perf_counter() - begin
@@ -122,14 +116,13 @@ def measure_scores(
         correct = judge(tiles, paths[RESTARTED], labels, canonical)
     else:
         correct = {
-            way: judge(tiles, each.reshape(tiles.shape), labels, canonical)[OPTIMAL] for way, each in paths.items()
+            way: judge(tiles, drawn.reshape(tiles.shape), labels, canonical)[OPTIMAL] for way, drawn in paths.items()
         }
-        streams = {way: each.reshape(-1, benchmark.stream) for way, each in correct.items()}
-        correct = {**{WHOLE[way]: np.logical_and.reduce(each, axis=1) for way, each in streams.items()}, **correct}
+        whole = {WHOLE[way]: optimal.reshape(-1, benchmark.stream).all(axis=1) for way, optimal in correct.items()}
+        correct = whole | correct
     search = cost_note(policy) if policy.engine_hints.passes > 1 else ""
-    alike = mazes_alike(benchmark, tiles)
     named = score_named(metrics, tiles, paths[RESTARTED], canonical)
-    return row_of(benchmark, cell.name, correct, named, lesson, alike, search, policy.n_weights, n_steps, seconds)
+    return row_of(benchmark, tiles, cell.name, correct, named, lesson, search, policy.n_weights, n_steps, seconds)
 
 
 def mazes_alike(benchmark: BenchmarkSet, tiles: Tiles) -> NDArray[np.int64]:
@@ -155,19 +148,19 @@ def reused_paths(policy: Policy, streams: Tiles, n_steps: int) -> NDArray[np.boo
     for i in range(streams.shape[1]):
         maze = encode(policy, np.ascontiguousarray(streams[:, i]))
         state = run_to_end(policy, maze, n_steps, state, start_step=i * n_steps)
-        drawn = path_of(policy, state)
-        check_numbers(drawn)
-        paths[:, i] = drawn > 0.5
+        output = path_of(policy, state)
+        check_numbers(output)
+        paths[:, i] = output > 0.5
     return paths
 
 
 def row_of(
     benchmark: BenchmarkSet,
+    tiles: Tiles,
     name: str,
     correct: Mapping[str, NDArray[np.bool_]],
     named: Mapping[str, NDArray[np.float64]],
     lesson: tuple[str, str],
-    alike: NDArray[np.int64],
     search: str = "",
     n_weights: int | None = None,
     n_steps: int | None = None,
@@ -175,9 +168,17 @@ def row_of(
 ) -> Measured:
     """Return the row of a policy or file of predictions.
 
-    The values in `correct` are (N,) bool for N levels or streams, and the values in `named` are other metrics of them.
-    `lesson` is a result of `learned_from`, `alike` of `mazes_alike`.
+    Args:
+        benchmark: the set.
+        tiles: (N, H, W) uint8, the levels of the set that were measured.
+        name: the name of the policy or file.
+        correct: score -> bool, which of the N levels, or of their streams, are correct.
+        named: name of a further metric -> (N,) values from 0 to 1.
+        lesson: the supervision and the training mazes, from `learned_from`.
+        search: the search at inference, in words; empty if there is none.
+        n_weights, n_steps, seconds: the number of weights, the iterations on each maze, and the time; None for a file.
     """
+    alike = mazes_alike(benchmark, tiles)
     n_independent = alike.sum() ** 2 / (alike**2).sum()
     return Measured(
         set=benchmark.name,

@@ -30,9 +30,9 @@ def draw_board(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path,
         ValueError: another suffix.
         OSError: the file could not be written.
     """
-    # the axes, which all panels share; what states no weights is at the right
-    heights = [min(1.0 + 0.35 * len(found), 2.2 + 0.13 * len(found)) for found in sets.values()]
-    lines = [line for found in sets.values() for line, _ in found]
+    # the axes, which all panels share; solvers without a stated number of weights are at the right
+    heights = [min(1.0 + 0.35 * len(solvers), 2.2 + 0.13 * len(solvers)) for solvers in sets.values()]
+    lines = [line for solvers in sets.values() for line, _ in solvers]
     weights = [line.entry.weights for line in lines if line.entry.weights]
     least, unstated = min(weights, default=600) / 2, 10.0 ** (ceil(log10(max(weights, default=1000))) + 0.7)
     is_stated = len(weights) == len(lines)
@@ -41,14 +41,14 @@ def draw_board(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path,
     ticks = {x: name for x, name in ticks.items() if least < x < min(most, unstated / 3)}
     ticks |= {} if is_stated else {unstated: "not\nstated"}
     percentages, scale = (0, 50, 80, 90, 95, 98, 99, 100), 0.7 if width else 1.0
-    with figure(path, 9.5, sum(heights), dpi=150, style={"font.size": 10 * scale}, printed=width) as drawn:
-        drawn.set_figheight(drawn.get_figheight() * max(1.0, WIDTHS["page"] / drawn.get_figwidth()))  # room for names
-        shown = panels(drawn, len(sets), 1, height_ratios=heights)
+    with figure(path, 9.5, sum(heights), dpi=150, style={"font.size": 10 * scale}, printed=width) as fig:
+        fig.set_figheight(fig.get_figheight() * max(1.0, WIDTHS["page"] / fig.get_figwidth()))  # room for names
+        shown = panels(fig, len(sets), 1, height_ratios=heights)
         # a panel for each set, with a point for each solver
-        for axes, (title, found) in zip(shown, sets.items(), strict=True):
+        for axes, (title, solvers) in zip(shown, sets.items(), strict=True):
             axes.set_title(title, loc="left", color=INK)
-            for line, value in found:
-                ring = line.entry.searches  # around whatever lies on the same place
+            for line, value in solvers:
+                ring = line.entry.searches  # around other points on the same place
                 size, edge = (7.5 if line.is_ours else 6.0) + 4.5 * ring, 1.4 if ring else 1.6
                 look: dict[str, Any] = {
                     "marker": "o" if line.is_ours else "D",
@@ -65,7 +65,7 @@ def draw_board(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path,
             if not is_stated:
                 axes.axvspan(unstated / 3, most, color=GREY, alpha=0.1, linewidth=0)
             axes.set_yticks([_height(tick) for tick in percentages], [f"{tick} %" for tick in percentages])
-            axes.set_ylim(max(-0.08, _height(min(value for _, value in found)) - 0.3), 2.45)
+            axes.set_ylim(max(-0.08, _height(min(value for _, value in solvers)) - 0.3), 2.45)
             axes.axhline(_height(100), color=GREY, linewidth=0.8, zorder=0)
         shown[-1].set_xlabel("weights")
         # the legend has the colours and shapes that occur
@@ -85,10 +85,10 @@ def draw_board(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path,
         }
         samples |= {name: own for name, (is_used, own) in looks.items() if is_used}
         usual = {"linestyle": "none", "marker": "s", "color": GREY, "markersize": 8}
-        legend(drawn, {label: Line2D([], [], **{**usual, **own}) for label, own in samples.items()})
+        legend(fig, {label: Line2D([], [], **{**usual, **own}) for label, own in samples.items()})
         # names last, where there is room for them
-        for axes, found in zip(shown, sets.values(), strict=True):
-            label_points(drawn, axes, [f"{line.name}  {value:.4g}" for line, value in found])
+        for axes, solvers in zip(shown, sets.values(), strict=True):
+            label_points(fig, axes, [f"{line.name}  {value:.4g}" for line, value in solvers])
     return path
 
 

@@ -76,7 +76,7 @@ class Entry:
 
     @property
     def learns_from(self) -> str:
-        """The supervision, with further facts that matter in a comparison, in short."""
+        """The supervision, followed by ", search" if the entrant searches: the entry of the column "learns from"."""
         return self.supervision + (", search" if self.searches else "")
 
 
@@ -101,7 +101,7 @@ class Measured(Entry):
 
     @property
     def training(self) -> str:
-        """The name without the number of a seed."""
+        """The name of the row's training: `name` without the number of a seed."""
         return self.name.partition(SEED)[0]
 
     @property
@@ -177,7 +177,7 @@ class Published(Entry):
 
     @property
     def learns_from(self) -> str:
-        """The supervision, with further facts that matter in a comparison, in short."""
+        """The entry of the column "learns from", followed by ", peak" for the best moment on the test mazes."""
         return super().learns_from + (", peak" if self.reported == "peak" else "")
 
 
@@ -192,7 +192,7 @@ def published_beside(name: str) -> list[Published]:
     """Return the published results for the table of a set: results on the set or, for a redrawn set, on the original
     set."""
     theirs = BENCHMARK_SETS[name].redraws or name
-    return [each for each in published() if each.set == theirs]
+    return [result for result in published() if result.set == theirs]
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class Standing:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the score was measured by this package."""
+        """Whether this package measured the line's scores."""
         return isinstance(self.entry, Measured)
 
     def text(self, score: str) -> tuple[str, str]:
@@ -238,10 +238,10 @@ def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Stan
     for name, seeds in trainings.items():
         first, n, values, spreads = seeds[0], len(seeds), dict[str, float](), dict[str, str]()
         for score, estimate in first.scores.items():
-            found = [100 * row.scores[score].value for row in seeds if score in row.scores]
+            percentages = [100 * row.scores[score].value for row in seeds if score in row.scores]
             ends = " to ".join(f"{100 * end:.1f}".removesuffix(".0") for end in (estimate.low, estimate.high))
-            values[score] = sum(found) / len(found)
-            spreads[score] = f" ± {deviation(found):.2f}" if len(found) > 1 else f" ({ends})"
+            values[score] = sum(percentages) / len(percentages)
+            spreads[score] = f" ± {deviation(percentages):.2f}" if len(percentages) > 1 else f" ({ends})"
         scores = ", ".join(f"{score} {values[score]:.1f}{spreads[score]}" for score in values)
         about = f"mean and deviation of {n} seeds; " if n > 1 else ""
         seconds = sum(row.seconds or 0 for row in seeds) / n
@@ -249,19 +249,18 @@ def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Stan
         details = f"{scores}; {about}{first.n:,} instances{steps}; {training(first)}."
         lines.append(Standing(first, name, values, spreads, details))
     solvers = dict[Published, list[Published]]()
-    for each in others:
-        solvers.setdefault(replace(each, score="", value=0, deviation=None), []).append(each)
-    for each, results in solvers.items():
+    for entry in others:
+        solvers.setdefault(replace(entry, score="", value=0, deviation=None), []).append(entry)
+    for entry, results in solvers.items():
         values = {result.score: result.value for result in results}
         spreads = {of.score: "" if of.deviation is None else f" ± {of.deviation:g}" for of in results}
         scores = ", ".join(f"{score} {values[score]:g}{spreads[score]}" for score in values)
-        about = {None: "seeds not stated", 1: "one training"}.get(each.seeds, f"mean of {each.seeds} trainings")
-        moment = {"peak": "best moment on the test mazes", UNSTATED: "moment not stated"}.get(
-            each.reported, each.reported
-        )
-        mazes = f"the mazes of {each.set}" if each.mazes == "same" else "mazes of its own"
-        details = f"{scores}; {moment}; {about}; {mazes}; {training(each)}. From {each.source}; read: {each.read}."
-        lines.append(Standing(each, each.name, values, spreads, details))
+        about = {None: "seeds not stated", 1: "one training"}.get(entry.seeds, f"mean of {entry.seeds} trainings")
+        moments = {"peak": "best moment on the test mazes", UNSTATED: "moment not stated"}
+        moment = moments.get(entry.reported, entry.reported)
+        mazes = f"the mazes of {entry.set}" if entry.mazes == "same" else "mazes of its own"
+        details = f"{scores}; {moment}; {about}; {mazes}; {training(entry)}. From {entry.source}; read: {entry.read}."
+        lines.append(Standing(entry, entry.name, values, spreads, details))
     main = main_score(rows, others)
 
     def place(line: Standing) -> tuple[bool, float, int]:
@@ -273,8 +272,10 @@ def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Stan
 def scores_on(benchmark: BenchmarkSet, endless: bool) -> tuple[str, ...]:
     """Return the names of a policy's scores on a set.
 
-    A policy is `endless` if it has weights for any number of iterations. Only such a policy can reuse its state on the
-    mazes of a stream.
+    Args:
+        benchmark: the set.
+        endless: whether the policy has weights for any number of iterations, so that it can reuse its state on the
+            mazes of a stream.
     """
     if benchmark.stream > 1:
         ways = (RESTARTED, REUSED)[: 1 + endless]
@@ -283,14 +284,15 @@ def scores_on(benchmark: BenchmarkSet, endless: bool) -> tuple[str, ...]:
 
 
 def scores_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[str]:
-    """Return the names of the other metrics and of the main scores that occur in at least one row."""
-    known = {score for row in rows for score in row.scores} | {each.score for each in others}
+    """Return the names of the scores in a set's table, in the order of its columns: further metrics, then those of
+    `MAIN` that occur in a measured row or in a published result."""
+    known = {score for row in rows for score in row.scores} | {result.score for result in others}
     return sorted(known - {*MAIN, *SCORES}) + [score for score in MAIN if score in known]
 
 
 def main_score(rows: Sequence[Measured], others: Sequence[Published]) -> str:
     """Return the score that sorts a set's table: the single score of all published rows, or else the last column."""
-    stated = {each.score for each in others}
+    stated = {result.score for result in others}
     return stated.pop() if len(stated) == 1 else scores_of(rows, others)[-1]
 
 
@@ -301,14 +303,14 @@ def notes_of(rows: Sequence[Measured], others: Sequence[Published]) -> str:
     without a route, the best possible score of a solver that always draws something.
     """
     benchmark, ns = BENCHMARK_SETS[rows[0].set], sorted({row.n for row in rows})
-    found = f"Rows are in order of *{main_score(rows, others)}*. Solvers without this score come last."
+    note = f"Rows are in order of *{main_score(rows, others)}*. Solvers without this score come last."
     if len(ns) > 1:
-        found += f" Rows are of the first {ns[0]:,} to {ns[-1]:,} instances. Compare rows with the same number."
+        note += f" Rows are of the first {ns[0]:,} to {ns[-1]:,} instances. Compare rows with the same number."
     if benchmark.may_be_empty:
         routes = shortest_path(benchmark.levels(ns[-1]).tiles).any(axis=(1, 2)).reshape(ns[-1], -1)
         mazes, streams = (f"{100 * of.mean():.1f} %" for of in (routes, routes.all(axis=1)))
-        found += (
+        note += (
             f" In the first {ns[-1]:,} streams, {mazes} of the mazes have a route, and {streams} of the streams have "
             "a route throughout. A solver that always draws something cannot score more."
         )
-    return found
+    return note

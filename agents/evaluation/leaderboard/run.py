@@ -92,10 +92,10 @@ def bench(
     from ..named_metrics import score_named
     from .answers import judge_tokens, paths_of
     from .board import BOARD, Board
-    from .entrants import find_entrants, mazes_alike, measure_scores, row_of
+    from .entrants import find_entrants, measure_scores, row_of
     from .predictions import read_predictions
 
-    # refuse what cannot be written or measured before the work begins
+    # refuse options that cannot be written or measured before the work begins
     check(out is not None or not plot, "plot needs a folder for the picture: --out FOLDER")
     check(plot or (format == "png" and figure_width is None), "format and figure_width are for the figure of plot")
     if out is not None:
@@ -108,13 +108,13 @@ def bench(
         is_read = any(benchmark.read is not None for benchmark in chosen)
         check(is_read, f"--data is for a set that does not ship, and none of {', '.join(sets)} is one")
         chosen = [benchmark.from_files(data) for benchmark in chosen]
-    # what is measured: policies, and predictions, all of which are read first: a wrong file should not be found late
+    # the policies, and the predictions, all of which are read first, so that a wrong file is refused early
     entrants, learned_from = find_entrants(policies)
-    models = {name: to_device(what, device) for name, what in entrants.items() if isinstance(what, Policy)}
+    models = {name: to_device(entrant, device) for name, entrant in entrants.items() if isinstance(entrant, Policy)}
     predicted = {
-        (benchmark.name, name): read_predictions(what, benchmark)
-        for benchmark, (name, what) in product(chosen, entrants.items())
-        if isinstance(what, Path)
+        (benchmark.name, name): read_predictions(entrant, benchmark)
+        for benchmark, (name, entrant) in product(chosen, entrants.items())
+        if isinstance(entrant, Path)
     }
     levels = [benchmark.levels(min(n or benchmark.n, benchmark.n)) for benchmark in chosen]
     empty = {benchmark.name for benchmark in chosen if benchmark.may_be_empty}
@@ -123,8 +123,8 @@ def bench(
     rows = []
     where = next((model.device for model in models.values()), device)
     with naming_memory(f"--batch {batch}", where), ProgressBar("benchmark", len(chosen) * len(entrants)) as bar:
-        for benchmark, drawn in zip(chosen, levels, strict=True):
-            labels = benchmark.label(drawn.tiles)
+        for benchmark, level_set in zip(chosen, levels, strict=True):
+            tiles, labels = level_set.tiles, benchmark.label(level_set.tiles)
             for name in entrants:
                 if name in models:
                     row = measure_scores(
@@ -132,12 +132,9 @@ def bench(
                     )
                 else:
                     tokens = predicted[benchmark.name, name][: len(labels)]
-                    correct = judge_tokens(drawn.tiles, tokens, labels)
-                    paths = paths_of(drawn.tiles, tokens)
-                    named = score_named(metrics, drawn.tiles, paths, shortest_path(drawn.tiles))
-                    row = row_of(
-                        benchmark, name, correct, named, learned_from[name], mazes_alike(benchmark, drawn.tiles)
-                    )
+                    correct = judge_tokens(tiles, tokens, labels)
+                    named = score_named(metrics, tiles, paths_of(tiles, tokens), shortest_path(tiles))
+                    row = row_of(benchmark, tiles, name, correct, named, learned_from[name])
                 rows.append(row)
                 if out is not None:
                     Board(tuple(rows)).save(out)  # at once: the next row may take an hour

@@ -102,7 +102,7 @@ class HandcodedNCA(Policy):
         self.weight = nn.Parameter(weight)
         self.bias = nn.Parameter(bias)
         self._table_weight, self._table_bias = weight.clone(), bias.clone()
-        # what this package states of a class of its own, it does not state of one that does something else
+        # a subclass that changes the iterations does not inherit the statements about a class of this package
         basis, other = "" if bound is None else basis, ", ".join(altered(self))
         stated = Guarantees(exact=basis in EARNED, bound=bound, basis=basis)
         self.guarantees = stated.without(f"the class {name} changes {other}") if other else stated
@@ -143,8 +143,8 @@ class HandcodedNCA(Policy):
         weight, bias = (cast(Tensor, self._parameters[name]) for name in ("weight", "bias"))
         gradients = torch.is_grad_enabled()
         plain = all(
-            each.is_cpu and each.dtype == torch.float32 and not (gradients and each.requires_grad)
-            for each in (encoded, state, weight, bias)
+            tensor.is_cpu and tensor.dtype == torch.float32 and not (gradients and tensor.requires_grad)
+            for tensor in (encoded, state, weight, bias)
         )
         same = plain and torch.equal(weight, self._table_weight) and torch.equal(bias, self._table_bias)
         if same and speaks_for(self, "step_by_table"):

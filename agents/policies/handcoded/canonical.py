@@ -57,7 +57,13 @@ unreached, the difference is 0 or at least 4 in absolute value."""
 
 
 def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall: IntEnum) -> tuple[Weight, ...]:
-    """Return the weights between channels named as in `CountingChannel`, for any channels of the ends and walls."""
+    """Return the weights by which a flood from the target makes tiles point along their shortest paths, and the path
+    follows the pointers.
+
+    Args:
+        channels: state channels with the names of `CountingChannel`, among others.
+        source, target, wall: the channels that mark the ends of the path, and walls.
+    """
     path, flood, age = (channels[name] for name in ("PATH", "FLOOD", "AGE"))
     return (
         # the flood, as in the paper's Table "Dijkstra map generation"
@@ -85,13 +91,14 @@ def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall
 
 
 def follow_weights(channels: type[IntEnum], towards: str) -> tuple[Weight, ...]:
-    """Return weights by which the path enters a tile from the opposite neighbour, if that is on it and points here."""
+    """Return weights by which the path enters a tile with a move in the direction `towards`, from the neighbour behind,
+    if that neighbour is on the path and points here."""
     point, enter = channels[f"POINT_{towards}"], channels[f"ENTER_{towards}"]
     return tuple(Weight(enter, source, OPPOSITE[towards]) for source in (channels["PATH"], point))
 
 
 def path_biases(channels: type[IntEnum]) -> dict[IntEnum, float]:
-    """Return biases: -1 where two channels must both be on."""
+    """Return the bias -1 for the channels `PATH` and `ENTER_*`, which switch on only if two channels are both on."""
     return {channels[name]: -1 for name in ("PATH", *(f"ENTER_{towards}" for towards in DIRECTIONS))}
 
 
@@ -137,7 +144,12 @@ BOUNDED_TABLE = WeightTable(
 
 
 def follow(path: Tensor, enter: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the (B, 1, H, W) path with the tiles that it enters, and the (B, 4, H, W) moves that enter them."""
+    """Return the path with the tiles that it enters, (B, 1, H, W), and the moves that enter them, (B, 4, H, W) floats.
+
+    Args:
+        path: (B, 1, H, W) floats, the path's channel of the convolution.
+        enter: (B, 4, H, W) floats, the channels `ENTER_*` of the convolution.
+    """
     enter = torch.relu(enter)
     return step(path + enter.sum(dim=1, keepdim=True)), enter
 

@@ -34,7 +34,8 @@ def _flatten(maze: Floats, reach: int, flat: Floats) -> None:
 def convolve(
     inputs: Floats, state: Floats, places: Integers, weights: Doubles, biases: Doubles, reach: int, out: Floats
 ) -> None:
-    """Fill (B, C, H, W) `out` with the convolution that `Taps` lists, over the channels of both tensors."""
+    """Fill (B, C, H, W) `out` with a convolution over the channels of (B, T, H, W) `inputs` and (B, C, H, W) `state`.
+    `places`, `weights`, `biases` and `reach` are the fields of `Taps`."""
     n_inputs, (n_mazes, n_channels, height, width) = inputs.shape[1], state.shape
     stride = width + reach
     flat = np.zeros((n_inputs + n_channels, (height + 2 * reach) * stride + 2 * reach), np.float32)
@@ -59,10 +60,11 @@ def convolve(
 
 @jit
 def canonical_steps(mazes: Floats, states: Floats, out: Floats) -> None:
-    """Fill (B, 11, H, W) `out` with the next states of the automaton of `canonical`."""
+    """Fill (B, 11, H, W) `out` with the next states of the counting automaton of `canonical`, from (B, 4, H, W) mazes
+    and (B, 11, H, W) states."""
     n_mazes, n_inputs, height, width = mazes.shape
     n_channels, area = states.shape[1], height * width
-    flat = np.zeros((7, area + 2 * width), np.float32)  # PATH to POINT_R: what neighbours read
+    flat = np.zeros((7, area + 2 * width), np.float32)  # PATH to POINT_R, which neighbours read
     inside = np.ones((4, area), np.float32)
     inside[1, ::width] = ZERO
     inside[3, width - 1 :: width] = ZERO

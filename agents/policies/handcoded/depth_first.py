@@ -48,7 +48,15 @@ This is the paper's W_p,(i,j). A pebble that comes from above has moved down, wh
 def search_weights(
     channels: type[IntEnum], route: IntEnum, starts: IntEnum, wall: IntEnum, free: Sequence[IntEnum]
 ) -> tuple[Weight, ...]:
-    """Return table "DFS" between channels named as in `DepthFirstChannel`, for any channels of starts and tiles."""
+    """Return the weights of a depth-first search (the paper's table "DFS").
+
+    Args:
+        channels: state channels with the names of `DepthFirstChannel`, among others.
+        route: the state channel of the visited tiles.
+        starts: the channel that marks the tiles from which the search starts.
+        wall: the channel that marks walls.
+        free: the channels that mark free tiles.
+    """
     pebble, stack = channels["PEBBLE"], channels["STACK"]
     direction, rank = channels["STACK_DIRECTION"], channels["STACK_RANK"]
     flows = []
@@ -66,7 +74,7 @@ def search_weights(
         *flows,
         Weight(stack, pebble, "N4"),
         Weight(stack, stack, "C"),
-        # at least what a pebble beside the tile and its place on the stack add: walls and visited tiles never wait
+        # at least as much as a pebble beside the tile and its place on the stack add: so these tiles never wait
         Weight(stack, wall, "C", -2),
         Weight(stack, route, "C", -2),
         *(Weight(direction, pebble, kernel, priority) for priority, kernel in enumerate("ULDR", start=1)),
@@ -100,8 +108,8 @@ class Search(NamedTuple):
 
     def unstack(self, popped: Tensor) -> Search:
         """Return the search with the tiles that are 1 in (B, 1, H, W) `popped` taken off the stack."""
-        kept = 1 - popped
-        return self._replace(stack=self.stack * kept, direction=self.direction * kept, rank=self.rank * kept)
+        waits = 1 - popped
+        return self._replace(stack=self.stack * waits, direction=self.direction * waits, rank=self.rank * waits)
 
 
 def explore(convolved: Search, before: Search) -> Search:
@@ -123,7 +131,7 @@ def explore(convolved: Search, before: Search) -> Search:
 
 
 def is_stuck(search: Search) -> Tensor:
-    """Return 1 where there is no pebble, (B, 1, 1, 1) floats."""
+    """Return 1 for the mazes without a pebble and 0 for the others, (B, 1, 1, 1) floats."""
     return 1 - step(global_max(search.pebble))
 
 
@@ -159,6 +167,6 @@ class DepthFirstNCA(HandcodedNCA):
 
     @torch.no_grad()
     def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """Return whether nothing moves any more, (B,) bool."""
+        """Return on which mazes another iteration changes no state, (B,) bool."""
         state = state[:, : self.n_channels]
         return (self.update(maze, state, 0) == state).flatten(1).all(dim=1)

@@ -159,7 +159,7 @@ class DiameterNCA(HandcodedNCA):
         )
 
     def largest_count(self, height: int, width: int) -> int:
-        """Return the rank of a tile that is neither stacked nor available, in `_search`."""
+        """Return the largest integer of the search: the rank of a tile that is neither stacked nor available."""
         return (UNSTACKED + 1) * height * width + 1
 
     @torch.no_grad()

@@ -85,7 +85,15 @@ EQUAL_AGE: Final = 1
 
 
 def extract_path(path: Tensor, directional: Tensor, peak: int) -> Tensor:
-    """Return the path and its (B, 4, H, W) float directions; the printed formula omits the path's own weights."""
+    """Return the next path and the directions by which it enters tiles, (B, 5, H, W) floats.
+
+    The formula that the paper prints omits the path's own weights.
+
+    Args:
+        path: (B, 1, H, W) floats, the path's channel of the convolution.
+        directional: (B, 4, H, W) floats, path + 2 (age of the neighbour - age of the tile) for each direction.
+        peak: the value of `directional` where the path enters a tile, `OLDER_BY_ONE` or `EQUAL_AGE`.
+    """
     directional = sawtooth(directional, peak)
     path = step(step(path) + directional.sum(dim=1, keepdim=True))
     return torch.cat([path, directional], dim=1)

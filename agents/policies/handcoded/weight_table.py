@@ -101,7 +101,12 @@ class Taps(NamedTuple):
 
 
 def taps(weight: Tensor, bias: Tensor) -> Taps:
-    """Return the non-zero weights of a (C, inputs, k, k) float convolution with padding k // 2."""
+    """Return the non-zero weights of a convolution with padding k // 2.
+
+    Args:
+        weight: (C, inputs, k, k) floats.
+        bias: (C,) floats.
+    """
     places = weight.nonzero()
     reach = weight.shape[-1] // 2
     centred = places - places.new_tensor([0, 0, reach, reach])
@@ -109,9 +114,12 @@ def taps(weight: Tensor, bias: Tensor) -> Taps:
 
 
 def convolve(inputs: Tensor, state: Tensor, taps: Taps) -> Tensor:
-    """Return the convolution, (B, C, H, W) float32, over the channels of (B, T, H, W) `inputs` and then of `state`.
+    """Return a convolution, (B, C, H, W) float32. Sums are computed in float64, so they are exact for integers.
 
-    Sums are computed in float64, so they are exact for integers.
+    Args:
+        inputs: (B, T, H, W) float32, whose channels are the first that the convolution reads.
+        state: (B, C, H, W) float32, whose channels follow.
+        taps: the non-zero weights.
     """
     from . import compiled  # here, because importing numba takes a third of a second
 

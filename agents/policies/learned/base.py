@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from maze_nca_gym.mazes.tasks import find_task, usual_task
+from maze_nca_gym.support.options import check
 
 from ..policy import Policy
 from ..weights import arguments_of
@@ -53,10 +54,10 @@ class LearnedPolicy(Policy):
         asked = usual_task(n_tiles) if task is None else find_task(task)
         check_between("n_channels", n_channels, len(pooled) + len(asked.answers))
         check_flags(shared_weights=shared_weights, last_relu=last_relu)
-        if n_iterations is None and not shared_weights:
-            raise ValueError("n_iterations must be a number if weights are not shared: each iteration has its own")
         if n_iterations is not None:
             check_between("n_iterations", n_iterations, 1)
+        elif not shared_weights:
+            raise ValueError("n_iterations must be a number if weights are not shared: each iteration has its own")
         names = names_of_channels(channel_names, n_channels, pooled, asked.answers)
         super().__init__(asked, n_tiles, names)
         self.shared_weights = shared_weights
@@ -69,7 +70,7 @@ class LearnedPolicy(Policy):
 
     @property
     def default_steps(self) -> int:
-        """The number of iterations that its guarantees state, or else `n_iterations`, or else its task's."""
+        """The number of iterations that the guarantees state, or else `n_iterations`, or else the task's number."""
         return self.guarantees.n_iterations or self.n_iterations or super().default_steps
 
     @property
@@ -112,8 +113,7 @@ def check_flags(**flags: Any) -> None:
         ValueError: a value is neither; the message names it.
     """
     for name, value in flags.items():
-        if not isinstance(value, bool):
-            raise ValueError(f"{name} must be True or False, got {value!r}")
+        check(isinstance(value, bool), f"{name} must be True or False, got {value!r}")
 
 
 def names_of_channels(
@@ -126,8 +126,8 @@ def names_of_channels(
     """
     if names is None:
         return [*answers, *(f"hidden_{i}" for i in range(len(answers), n_channels - len(pooled))), *pooled]
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"channel_names must be a sequence of strings, got {names!r}")
-    if len(names) != n_channels or len(set(names)) != n_channels:
-        raise ValueError(f"channel_names must be {n_channels} different names, got {list(names)}")
+    are_texts = not isinstance(names, str) and all(isinstance(name, str) for name in names)
+    check(are_texts, f"channel_names must be a sequence of strings, got {names!r}")
+    are_different = len(names) == len(set(names)) == n_channels
+    check(are_different, f"channel_names must be {n_channels} different names, got {list(names)}")
     return list(names)

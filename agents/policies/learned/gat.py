@@ -32,7 +32,7 @@ class GAT(GraphPolicy):
         X_{t+1} = relu(P_t Y_t + 1 b'),    Y_t = [M, max(X_t, 0)] W',
 
     where P_t, (n, n), has a(p, q) in row p and column q: its rows sum to 1, and it is block-diagonal with a block for
-    each maze. The last iteration, that of `step` n_iterations - 1, has no ReLU; what follows it is as in `NCA`. Alone
+    each maze. The last iteration, that of `step` n_iterations - 1, has no ReLU; later iterations are as in `NCA`. Alone
     or in a batch, a maze's states agree up to rounding, since a matrix product may add in another order.
 
     Args:
@@ -72,7 +72,7 @@ class GAT(GraphPolicy):
         channel_names: Sequence[str] | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        from torch_geometric.nn import GATConv  # here, where `graph_policy` has already said what is missing
+        from torch_geometric.nn import GATConv  # here, after `graph_policy` has checked that it is installed
 
         check_flags(edge_features=edge_features)
         layer = partial(GATConv, add_self_loops=False, edge_dim=2 if edge_features else None)

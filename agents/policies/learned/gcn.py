@@ -26,7 +26,7 @@ class GCN(GraphPolicy):
         X_{t+1} = relu(D^(-1/2) (A + I) D^(-1/2) [M, max(X_t, 0)] W' + 1 b'),    D = diag((A + I) 1).
 
     All neighbours have the same weights, so that a turned or mirrored maze gives the turned or mirrored state. The last
-    iteration, that of `step` n_iterations - 1, has no ReLU; what follows it is as in `NCA`. Alone or in a batch, a
+    iteration, that of `step` n_iterations - 1, has no ReLU; later iterations are as in `NCA`. Alone or in a batch, a
     maze's states agree up to rounding, since a matrix product may add in another order.
 
     `n_weights` is C (T + C) for each layer that has its own. The paper's table of GNN architectures counts unshared
@@ -71,7 +71,7 @@ class GCN(GraphPolicy):
         channel_names: Sequence[str] | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        from torch_geometric.nn import GCNConv  # here, where `graph_policy` has already said what is missing
+        from torch_geometric.nn import GCNConv  # here, after `graph_policy` has checked that it is installed
 
         check_flags(normalise_edges=normalise_edges)
         layer = partial(GCNConv, add_self_loops=False, normalize=normalise_edges)

@@ -119,8 +119,9 @@ def _rows(grid: Tensor) -> Tensor:
 class GraphPolicy(LearnedPolicy):
     """One layer over the maze and the state at the tiles that are nodes, then a ReLU; the state of other tiles is 0.
 
-    Subclasses define what the layer reads of the graph. The maze is an input of every iteration. The last iteration has
-    no ReLU, and the next one reads negative values as zeros, as in `NCA`. A layer computes in the dtype of its weights.
+    Subclasses define the features of the graph that the layer reads. The maze is an input of every iteration. The last
+    iteration has no ReLU, and the next one reads negative values as zeros, as in `NCA`. A layer computes in the dtype
+    of its weights.
 
     Args:
         n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names: see `LearnedPolicy`.
@@ -195,7 +196,7 @@ class GraphPolicy(LearnedPolicy):
         return (TileGraphs if maze.is_cpu else TileMaps).of(maze, self.traversable_edges_only)
 
     def update(self, encoded: TileGraphs | TileMaps, state: Tensor, step: int) -> Tensor:
-        """Return the next state, (B, C, H, W), from what `encode_maze` returned and the (B, C, H, W) float state.
+        """Return the next state, (B, C, H, W), from the result of `encode_maze` and the (B, C, H, W) float state.
 
         Raises:
             ValueError: weights are not shared, and there are none for this step.

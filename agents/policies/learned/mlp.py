@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maze_nca_gym.mazes.generation import Size, check_size
+from maze_nca_gym.support.options import check
 
 from .base import LearnedPolicy, check_between
 
@@ -29,10 +30,10 @@ class MLP(LearnedPolicy):
 
         X_{t+1} = relu(relu([M, max(X_t, 0)] E' + 1 b_1') D' + 1 b_2').
 
-    The last iteration, that of `step` n_iterations - 1, has no ReLU after the decoder; what follows it is as in `NCA`.
-    All iterations share their weights, as the paper's do. Its counts, K H W (T + 2 C) with the border within H and W,
-    are the same for every number of iterations. Alone or in a batch, a maze's states agree up to rounding, since a
-    matrix product may add in another order.
+    The last iteration, that of `step` n_iterations - 1, has no ReLU after the decoder; later iterations are as in
+    `NCA`. All iterations share their weights, as the paper's do. Its counts, K H W (T + 2 C) with the border within H
+    and W, are the same for every number of iterations. Alone or in a batch, a maze's states agree up to rounding, since
+    a matrix product may add in another order.
 
     Args:
         n_tiles: T, 4 for the shortest path or 2 for the diameter.
@@ -72,8 +73,7 @@ class MLP(LearnedPolicy):
     ) -> None:
         check_between("n_nodes", n_nodes, 1)
         rows, cols = check_size(size)
-        if max(rows, cols) > LARGEST_SIDE:
-            raise ValueError(f"size must be at most {LARGEST_SIDE}, got {size!r}")
+        check(max(rows, cols) <= LARGEST_SIDE, f"size must be at most {LARGEST_SIDE}, got {size!r}")
         super().__init__(n_tiles, n_channels, True, n_iterations, last_relu, task, channel_names)
         self.size = (rows, cols)
         self.n_nodes = n_nodes
@@ -103,11 +103,11 @@ class MLP(LearnedPolicy):
             ValueError: mazes of another size than the network is built for.
         """
         (rows, cols), (height, width) = self.size, maze.shape[2:]
-        if (height, width) != (rows + 2, cols + 2):
-            raise ValueError(
-                f"this network is built for mazes of size {rows} x {cols}, which are {rows + 2} x {cols + 2} tiles "
-                f"with their border, got {height} x {width} tiles"
-            )
+        check(
+            (height, width) == (rows + 2, cols + 2),
+            f"this network is built for mazes of size {rows} x {cols}, which are {rows + 2} x {cols + 2} tiles "
+            f"with their border, got {height} x {width} tiles",
+        )
         kernel = self.encoder[:, : self.n_tiles * height * width]
         return F.linear(maze.flatten(1), kernel.to(maze.dtype), self.encoder_bias.to(maze.dtype))
 

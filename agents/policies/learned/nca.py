@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from maze_nca_gym.envs.dynamics import STATE_LIMIT
 from maze_nca_gym.mazes.levels import KINDS
+from maze_nca_gym.support.options import check
 
 from ..architectures import LARGEST_KERNEL
 from ..policy import EngineHints
@@ -36,7 +37,7 @@ class NCA(LearnedPolicy):
     ReLU, so that the loss has a gradient at path tiles whose sum is negative. If an episode continues after that, the
     next iteration reads negative values as zeros, as if there had been a ReLU. With `last_relu` the last iteration has
     one too. An episode that ends earlier ends with a ReLU. With a `state_limit` c, states are clamped to it, min(...,
-    c), so that none can grow forever. docs/reproduction.md says what the paper and its code do.
+    c), so that none can grow forever. docs/reproduction.md describes the paper and its code.
 
     An `exact` network refuses dtypes in which it would not be exact, also by autocast. Where float32 convolutions may
     round more than float32 sums, as in PyTorch on a GPU, it convolves in float64 (`_in_float64`).
@@ -104,24 +105,21 @@ class NCA(LearnedPolicy):
         channel_names: Sequence[str] | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        # check what belongs together, before and after the base class sets the channels' names
+        # check options that belong together, before and after the base class sets the channels' names
         check_flags(cut_corners=cut_corners, max_pool=max_pool, input_injection=input_injection)
         check_flags(pool_before_activation=pool_before_activation, symmetric=symmetric)
         check_between("kernel_size", kernel_size, 1, LARGEST_KERNEL)
-        if kernel_size % 2 == 0:
-            raise ValueError(f"kernel_size must be odd, got {kernel_size}")
-        if symmetric and not (cut_corners and kernel_size == 3):
-            raise ValueError(
-                f"symmetric needs cut_corners and a kernel_size of 3, got cut_corners {cut_corners} and {kernel_size}"
-            )
+        check(kernel_size % 2 == 1, f"kernel_size must be odd, got {kernel_size}")
+        is_cross, got = cut_corners and kernel_size == 3, f"got cut_corners {cut_corners} and {kernel_size}"
+        check(is_cross or not symmetric, f"symmetric needs cut_corners and a kernel_size of 3, {got}")
         check_between("n_maxima", n_maxima, 1)
-        if n_maxima > 1 and (pool_before_activation or not max_pool):
-            raise ValueError(f"n_maxima needs max_pool, and no pool_before_activation, got {n_maxima}")
+        is_after = max_pool and not pool_before_activation
+        check(n_maxima == 1 or is_after, f"n_maxima needs max_pool, and no pool_before_activation, got {n_maxima}")
         pooled = (*(f"{POOLED[0]}_{i}" for i in range(1, n_maxima)), *POOLED) if max_pool else ()
         super().__init__(n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names, pooled)
         check_between("n_frozen", n_frozen, 0, n_channels - len(self.problem.answers))
-        if n_frozen and (max_pool or symmetric or not shared_weights):
-            raise ValueError("n_frozen needs shared_weights, without max_pool and not symmetric")
+        can_freeze = shared_weights and not (max_pool or symmetric)
+        check(not n_frozen or can_freeze, "n_frozen needs shared_weights, without max_pool and not symmetric")
         # the arguments, as attributes
         self.n_frozen = n_frozen
         self.kernel_size = kernel_size
@@ -131,10 +129,8 @@ class NCA(LearnedPolicy):
         self.input_injection = input_injection
         if state_limit is not None:
             is_number = isinstance(state_limit, int | float) and not isinstance(state_limit, bool)
-            if not is_number or not 0.5 < state_limit <= STATE_LIMIT:
-                raise ValueError(
-                    f"state_limit must be a number above 0.5, at most {STATE_LIMIT:,.0f}, or None, got {state_limit!r}"
-                )
+            wanted = f"state_limit must be a number above 0.5, at most {STATE_LIMIT:,.0f}, or None"
+            check(is_number and 0.5 < state_limit <= STATE_LIMIT, f"{wanted}, got {state_limit!r}")
             state_limit = float(state_limit)
         self.state_limit = state_limit
         self.pool_before_activation = pool_before_activation
@@ -187,7 +183,7 @@ class NCA(LearnedPolicy):
 
     @property
     def engine_hints(self) -> EngineHints:  # type: ignore[override]
-        """Facts by which engines run it faster."""
+        """The memory format and the upper bound of states, by which engines run the network faster."""
         limit = STATE_LIMIT if self.state_limit is None else self.state_limit
         return EngineHints(memory_format=torch.channels_last, state_limit=limit)
 
@@ -225,7 +221,8 @@ class NCA(LearnedPolicy):
         return self._encoded(maze, 0) if self.shared_weights and self.input_injection else maze
 
     def _encoded(self, maze: Tensor, step: int) -> tuple[Tensor, Tensor]:
-        """Return what an iteration reads besides the state; (C, 1, 1) in place of (B, C, H, W) if it sees no maze."""
+        """Return the inputs of an iteration besides the state, as in `encode_maze`. If the iteration reads no maze, the
+        sums are (C, 1, 1)."""
         kernel, bias = (part.to(maze.dtype) for part in (self.kernel(step), self._live(step)[1]))
         of_maze, of_state = kernel[:, : self.n_tiles], kernel[:, self.n_tiles :]
         # in the dtype and the layout of the map, or each convolution would copy it

@@ -15,7 +15,7 @@ from maze_nca_gym.support.options import check
 
 from ..policy import Policy, iteration
 from ..weights import constructed, model_class
-from .base import check_between, names_of_channels
+from .base import check_between
 
 LARGEST_MEAN = 1.5
 """Largest mean of an action. It exceeds 1, which already means a path, so noise seldom changes a certain tile."""
@@ -58,7 +58,12 @@ class Residual(nn.Module):
 
 
 class Iterated(nn.Module):
-    """A few iterations of another policy, whose channels follow the path in the state."""
+    """A few iterations of another policy, whose channels follow the path in the state.
+
+    Args:
+        network: the policy, whose iterations are all the same.
+        n_iterations: the number of iterations within a step.
+    """
 
     def __init__(self, network: Policy, n_iterations: int) -> None:
         super().__init__()
@@ -79,6 +84,10 @@ class Head(nn.Module):
     A path never crosses a wall. The layer guarantees this, so the rewards need not teach it, and the noise at walls,
     which are most tiles, does not enter the gradient. The hyperbolic tangent does the same at tiles of which the policy
     is certain. Initially all other tiles have the same mean.
+
+    Args:
+        n_channels: C, the number of channels of the network.
+        n_kept: the number of channels that the next step begins with, besides the path.
     """
 
     def __init__(self, n_channels: int, n_kept: int) -> None:
@@ -127,13 +136,11 @@ class PathActor(Policy):
     ) -> None:
         check_between("n_channels", n_channels, 1)
         check_between("n_iterations", n_iterations, 0)
-        given = None if network is None else dict(network)
-        self._given = {"n_tiles": n_tiles, "n_channels": n_channels, "n_iterations": n_iterations, "network": given}
+        self._given: dict[str, Any] = {"n_tiles": n_tiles, "n_channels": n_channels, "n_iterations": n_iterations}
+        self._given["network"] = None if network is None else dict(network)
         inner = None if network is None else _made(network)
-        kept = [] if inner is None else [f"network_{name}" for name in inner.channel_names]
-        super().__init__(
-            usual_task(n_tiles) if task is None else task, n_tiles, names_of_channels(["path", *kept], 1 + len(kept))
-        )
+        names = ["path", *(f"network_{name}" for name in (inner.channel_names if inner else ()))]
+        super().__init__(usual_task(n_tiles) if task is None else task, n_tiles, names)
         self.network: Residual | Iterated
         if inner is None:
             self.network = Residual(n_tiles, n_channels, n_iterations, generator)
@@ -148,7 +155,7 @@ class PathActor(Policy):
 
     @classmethod
     def around(cls, policy: Policy, n_iterations: int | None = None) -> PathActor:
-        """Return an actor that draws what a policy draws, with copies of its weights; or a copy, if it is an actor.
+        """Return an actor that draws the same paths as a policy, with copies of its weights; or a copy of an actor.
 
         Args:
             policy: the policy.
@@ -182,8 +189,8 @@ class PathActor(Policy):
 
     def update(self, encoded: Tensor, state: Tensor, step: int) -> Tensor:
         """Return the next state, (B, 1 + n_kept, H, W): the path drawn by the mean action, and the channels to keep."""
-        drawn = self.head(self.features(encoded, state))
-        return torch.cat([(drawn[:, :1].clamp(-1, 1) + 1) / 2, drawn[:, 1:]], dim=1)
+        output = self.head(self.features(encoded, state))
+        return torch.cat([(output[:, :1].clamp(-1, 1) + 1) / 2, output[:, 1:]], dim=1)
 
 
 def _made(network: Mapping[str, Any]) -> Policy:
@@ -193,11 +200,11 @@ def _made(network: Mapping[str, Any]) -> Policy:
         ValueError: an unknown class, or one whose iterations are not all the same.
     """
     name, arguments = network.get("class"), network.get("arguments")
-    if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise ValueError(f"a network needs a class and arguments, got {network}")
+    is_described = isinstance(name, str) and isinstance(arguments, dict)
+    check(is_described, f"a network needs a class and arguments, got {network}")
     # before it is made, which takes long for very many iterations with their own weights
-    made = None if arguments.get("shared_weights") is False else constructed(model_class(name), arguments)
-    if made is None or made.stationary_from != 0 or made.size is not None:
+    policy = None if arguments.get("shared_weights") is False else constructed(model_class(name), arguments)
+    if policy is None or policy.stationary_from != 0 or policy.size is not None:
         wanted = "an actor needs a network for every size whose iterations are all the same"
         raise ValueError(f"{wanted}; a {name} with {arguments} is none")
-    return made
+    return policy

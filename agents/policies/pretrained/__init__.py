@@ -2,8 +2,8 @@
 
 A card holds `task`, `description` (one line), `role` (one of `registry.ROLES`), `when` (when to take it) and
 `guarantees` (the same as in the model's file, see `agents.guarantees`). Its origin is in `made_by` (the command that
-makes the file), `data` (what it was trained on) and `configuration` (of that training). Its measurements are in
-`metrics` (name -> number), `evaluation` (all of them) and `measured` (what was measured on which levels). It may hold
+makes the file), `data` (its training mazes) and `configuration` (of that training). Its measurements are in
+`metrics` (name -> number), `evaluation` (all of them) and `measured` (the measurements and their levels). It may hold
 `highlight`, the name of the channel that pictures show. If a card holds `unshipped`, a reason, the weights of the model
 do not ship. Reading cards imports no torch.
 """

@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def steps(self) -> tuple[int, int, Integers, int, np.float32]:
-        """The kernels' arguments `n_seen`, `unbounded`, `kept`, `n_pooled` and `most`."""
+        """The arguments `n_seen`, `unbounded`, `kept`, `n_pooled` and `most` of the kernels, see `kernels.forward`."""
         kept = np.full(self.keep[-1] + 1, -1, np.int64)
         kept[list(self.keep)] = range(len(self.keep))
         n_pooled = self.layout.n_channels if self.max_pool else 0
@@ -144,12 +144,12 @@ def _backward(
     # Groups have sums of their own, which are added in the order of the groups, whichever thread finished first.
     sums = [zeros((len(groups), n_rows, channels)) for n_rows in (len(input_rows), layout.n_rows)]
     packed = _packed(plan, weight.detach()[:, mazes.shape[2] :].transpose(0, 1).numpy())
-    given, growth, run = _as_tiles(gradients), np.float32(plan.growth), compiled().backward
+    of_kept, growth, run = _as_tiles(gradients), np.float32(plan.growth), compiled().backward
 
     def work(group: range) -> None:
         own = [of_groups[groups.index(group)] for of_groups in sums]
         for maze in group:
-            run(maze, maze, *history, given, mazes, has_state, *packed, layout.mirrored, *plan.steps, growth, *own)
+            run(maze, maze, *history, of_kept, mazes, has_state, *packed, layout.mirrored, *plan.steps, growth, *own)
 
     _on_threads(work, groups)
     return [of_groups.sum(0) for of_groups in sums]
@@ -176,7 +176,7 @@ def _on_threads(work: Callable[[range], None], groups: Sequence[range]) -> None:
         for group in groups:
             work(group)
     else:
-        for _ in executor(n_threads, os.getpid()).map(work, groups):  # re-raises what a thread raised
+        for _ in executor(n_threads, os.getpid()).map(work, groups):  # re-raises an error of a thread
             pass
 
 

@@ -60,18 +60,18 @@ def put(tiles, places, flat):
     n = tiles.shape[1]
     for tile in range(tiles.shape[0]):
         # views of both, or the copy would not be vectorised, and take four times as long
-        here, there = tiles[tile], flat[places[tile] : places[tile] + n]
+        values, room = tiles[tile], flat[places[tile] : places[tile] + n]
         for channel in range(n):
-            there[channel] = here[channel]
+            room[channel] = values[channel]
 
 
 def take(flat, places, tiles):
     """Copy the first C channels of a map into `tiles`, (n_tiles, C)."""
     n = tiles.shape[1]
     for tile in range(tiles.shape[0]):
-        here, there = flat[places[tile] : places[tile] + n], tiles[tile]  # as in `put`
+        values, room = flat[places[tile] : places[tile] + n], tiles[tile]  # as in `put`
         for channel in range(n):
-            there[channel] = here[channel]
+            room[channel] = values[channel]
 
 
 def feed(maze, seen, places, flat):
@@ -97,7 +97,7 @@ def step(share, x, weights, form, depth, least, most, out, low):
     """Write the sum of the share and a convolution to `out`, clamped to `least` and `most`: the next state, or a new
     share.
 
-    The share is what the inputs add to the sums of a step: their convolution, which includes the bias.
+    The share is the summand of the inputs in a step: their convolution, which includes the bias.
     """
     places, taps, channels = form[0], form[1], form[4]
     # Channels outside, tiles inside: the weights of two vectors of channels stay in the cache for all tiles.
@@ -311,26 +311,9 @@ def weigh_sparse(x, gradient, entries, starts, form, out):
 
 
 def forward(
-    first,
-    last,
-    shared,
-    history,
-    unpooled,
-    mazes,
-    state,
-    input_weights,
-    weights,
-    rows_of_weights,
-    most_active,
-    low,
-    form,
-    n_seen,
-    unbounded,
-    kept,
-    n_pooled,
-    most,
-    outs,
-):
+    first, last, shared, history, unpooled, mazes, state, input_weights, weights, rows_of_weights, most_active, low,
+    form, n_seen, unbounded, kept, n_pooled, most, outs
+):  # fmt: skip
     """Roll out some mazes, one after another: a call from Python costs as much as several iterations of a small maze.
 
     Args:
@@ -356,10 +339,8 @@ def forward(
     """
     places, channels, depth = form[0], form[4], form[5]
     n_steps = len(kept) - 1
-    entries, starts = (
-        np.empty(max(most_active, 0) + channels + OCTET, np.int64),
-        np.empty(history.shape[2] // channels + 1, np.int64),
-    )
+    entries = np.empty(max(most_active, 0) + channels + OCTET, np.int64)
+    starts = np.empty(history.shape[2] // channels + 1, np.int64)
     fed, share = np.zeros((2, history.shape[2]), np.float32)
     positive, paired = np.empty(history.shape[2], np.float32), np.empty(history.shape[2] // 2 * low, np.float32)
     for maze in range(first, last):
@@ -420,10 +401,8 @@ def backward(
     """
     places, rows, input_rows, channels = form[0], form[2], form[3], form[4]
     n_tiles, maps = mazes.shape[1], history[slot]
-    entries, starts = (
-        np.empty(max(most_active, 0) + channels + OCTET, np.int64),
-        np.empty(maps.shape[1] // channels + 1, np.int64),
-    )
+    entries = np.empty(max(most_active, 0) + channels + OCTET, np.int64)
+    starts = np.empty(maps.shape[1] // channels + 1, np.int64)
     fed, share, here, there = np.zeros((4, history.shape[2]), np.float32)
     positive, length = np.empty(history.shape[2], np.float32), ZERO
     paired = np.zeros((2, history.shape[2] * low), np.float32)

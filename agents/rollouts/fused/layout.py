@@ -112,7 +112,15 @@ def zeros(shape: tuple[int, ...]) -> Floats:
 def layout(
     n_fed: int, n_channels: int, height: int, width: int, kernel_size: int, live: tuple[int, ...]
 ) -> MemoryLayout:
-    """Return the layout for (height, width) tiles and a kernel whose taps `live`, numbered row by row, have weights."""
+    """Return the layout of a network's maps and weights.
+
+    Args:
+        n_fed: the number of channels of the maze.
+        n_channels: the number of channels of the state.
+        height, width: the numbers of rows and columns of tiles.
+        kernel_size: the side of the kernel, odd.
+        live: the positions in the kernel that have weights, numbered row by row.
+    """
     channels, depth = _whole(n_channels, LANES), _whole(n_fed + 1, UNROLLED)
     reach = kernel_size // 2
     # The zeros after a row are also those before the next one, which halves the padding.

@@ -50,10 +50,10 @@ def _write_compress(code: Code, x: Value, place: Value, channels: Value, entries
         mask = build.zext(build.bitcast(active, ir.IntType(8)), ir.IntType(64))
         lanes = build.zext(build.bitcast(code.load_integer(orders, mask), _BYTES), _ENTRIES)
         base = build.add(first, build.shl(channel, code.integer(CHANNEL)))
-        found = build.add(build.or_(lanes, build.shl(lanes, shift)), code.spread_as(_ENTRIES, base))
+        octet = build.add(build.or_(lanes, build.shl(lanes, shift)), code.spread_as(_ENTRIES, base))
         # Always stores eight entries, and advances by the number of valid ones, so the next store overwrites the rest.
         # There is no branch to mispredict.
-        code.store_as(found, here)
+        code.store_as(octet, here)
         build.store(code.forward(here, build.shl(build.ctpop(mask), code.integer(1))), end)
     return build.ashr(build.sub(build.load(end), entries), code.integer(3))
 
@@ -74,8 +74,8 @@ def _write_join(code: Code, entries, starts, tile, taps, n_taps, channels, joine
 
         def copy(first: Value, source: Value = source, here: Value = here, base: Value = base) -> None:
             distance = build.shl(first, code.integer(1))
-            found = code.load_as(_ENTRIES, code.forward(source, distance))
-            code.store_as(build.add(found, base), code.forward(here, distance))
+            octet = code.load_as(_ENTRIES, code.forward(source, distance))
+            code.store_as(build.add(octet, base), code.forward(here, distance))
 
         # Few tiles have more than eight entries, so the first eight are copied without a branch.
         copy(code.integer(0))
