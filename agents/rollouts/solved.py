@@ -86,9 +86,8 @@ class Solved(Tabular):
         """Return a table of facts: the policy, the levels and the metrics."""
         metrics, most = self.metrics, f"{self.n_steps:,} iterations"
         limited, unsolved = metrics["stopped_at_limit"], metrics["finished_unsolved"]
-        steps = (
-            f"{metrics['mean_steps']:.1f} on average, {metrics['max_steps']} at most" if metrics["max_steps"] else "-"
-        )
+        mean, longest = metrics["mean_steps"], metrics["max_steps"]
+        steps = f"{mean:.1f} on average, {longest} at most" if longest else "-"
         note = {"drawing": DRAWINGS[self.policy.output].note} if self.policy.output in DRAWINGS else {}
         speed = len(self.levels) / self.seconds
         return Table.of_facts(

@@ -75,15 +75,12 @@ def draw_board(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path,
             for name in COLOURS
             if name in used
         }
-        looks: dict[str, tuple[bool, dict[str, Any]]] = {
-            "measured here": (any(line.is_ours for line in lines), {"marker": "o"}),
-            "published": (not all(line.is_ours for line in lines), {"marker": "D", "markersize": 6}),
-            "searches": (
-                any(line.entry.searches for line in lines),
-                {"marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.6},
-            ),
-        }
-        samples |= {name: own for name, (is_used, own) in looks.items() if is_used}
+        if any(line.is_ours for line in lines):
+            samples["measured here"] = {"marker": "o"}
+        if not all(line.is_ours for line in lines):
+            samples["published"] = {"marker": "D", "markersize": 6}
+        if any(line.entry.searches for line in lines):
+            samples["searches"] = {"marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.6}
         usual = {"linestyle": "none", "marker": "s", "color": GREY, "markersize": 8}
         legend(fig, {label: Line2D([], [], **{**usual, **own}) for label, own in samples.items()})
         # names last, where there is room for them

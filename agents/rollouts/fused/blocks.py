@@ -102,14 +102,14 @@ def _write_pair_channels(code: Code, x: Value, n: Value, out: Value) -> None:
         first = code.builder.mul(index, code.integer(LANES))
         # Two bfloat16 numbers take the room of one float.
         half = code.builder.ashr(first, code.integer(1))
-        code.store_as(code.halves(code.load(code.forward(x, first))), code.forward(out, half))
+        code.store(code.halves(code.load(code.forward(x, first))), code.forward(out, half))
 
 
 def _write_pair_tiles(code: Code, x: Value, n: Value, channels: Value, out: Value) -> None:
     with code.loop(code.builder.sdiv(code.builder.sub(n, channels), code.integer(LANES))) as index:
         first = code.builder.mul(index, code.integer(LANES))
         here = code.forward(x, first)
-        code.store_as(code.pairs(code.load(here), code.load(code.forward(here, channels))), code.forward(out, first))
+        code.store(code.pairs(code.load(here), code.load(code.forward(here, channels))), code.forward(out, first))
 
 
 def _write_squares(code: Code, x: Value, n: Value) -> Value:

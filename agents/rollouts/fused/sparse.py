@@ -44,16 +44,16 @@ def _write_compress(code: Code, x: Value, place: Value, channels: Value, entries
     with code.loop(build.sdiv(channels, code.integer(OCTET))) as index:
         channel = build.mul(index, code.integer(OCTET))
         first, here = build.add(place, channel), build.load(end)
-        numbers = code.load_as(_FLOATS, code.forward(x, first))
+        numbers = code.load(code.forward(x, first), kind=_FLOATS)
         # An unordered comparison, so that NaN counts as different from zero.
         active = build.fcmp_unordered("!=", numbers, ir.Constant(_FLOATS, [0.0] * OCTET))
         mask = build.zext(build.bitcast(active, ir.IntType(8)), ir.IntType(64))
         lanes = build.zext(build.bitcast(code.load_integer(orders, mask), _BYTES), _ENTRIES)
         base = build.add(first, build.shl(channel, code.integer(CHANNEL)))
-        octet = build.add(build.or_(lanes, build.shl(lanes, shift)), code.spread_as(_ENTRIES, base))
+        octet = build.add(build.or_(lanes, build.shl(lanes, shift)), code.spread(base, _ENTRIES))
         # Always stores eight entries, and advances by the number of valid ones, so the next store overwrites the rest.
         # There is no branch to mispredict.
-        code.store_as(octet, here)
+        code.store(octet, here)
         build.store(code.forward(here, build.shl(build.ctpop(mask), code.integer(1))), end)
     return build.ashr(build.sub(build.load(end), entries), code.integer(3))
 
@@ -70,12 +70,12 @@ def _write_join(code: Code, entries, starts, tile, taps, n_taps, channels, joine
         start, stop = code.load_integer(starts, other), code.load_integer(starts, build.add(other, code.integer(1)))
         source, here = code.forward(entries, build.shl(start, code.integer(1))), build.load(end)
         n_entries = build.sub(stop, start)
-        base = code.spread_as(_ENTRIES, build.load(row))
+        base = code.spread(build.load(row), _ENTRIES)
 
         def copy(first: Value, source: Value = source, here: Value = here, base: Value = base) -> None:
             distance = build.shl(first, code.integer(1))
-            octet = code.load_as(_ENTRIES, code.forward(source, distance))
-            code.store_as(build.add(octet, base), code.forward(here, distance))
+            octet = code.load(code.forward(source, distance), kind=_ENTRIES)
+            code.store(build.add(octet, base), code.forward(here, distance))
 
         # Few tiles have more than eight entries, so the first eight are copied without a branch.
         copy(code.integer(0))

@@ -62,13 +62,13 @@ class Code:
         return self.builder.add(address, self.builder.shl(n_floats, self.integer(2)))
 
     def load(self, address: Value, n_floats: int = 0, kind: Any = VECTOR) -> Value:
-        """Return the vector at an address plus `n_floats` floats."""
+        """Return the vector, of some kind, at an address plus `n_floats` floats."""
         # Aligned to a float, not to a vector: the row of a tile that a tap reads can begin at any float.
         return self.builder.load(self._pointer(address, n_floats, kind), align=4)
 
     def store(self, vector: Value, address: Value, n_floats: int = 0) -> None:
-        """Write a vector to an address plus `n_floats` floats."""
-        self.builder.store(vector, self._pointer(address, n_floats, VECTOR), align=4)
+        """Write a vector of any kind to an address plus `n_floats` floats."""
+        self.builder.store(vector, self._pointer(address, n_floats, vector.type), align=4)
 
     def load_integer(self, address: Value, index: Value) -> Value:
         """Return the integer at an index of an array of int64."""
@@ -77,26 +77,14 @@ class Code:
 
     def load_spread(self, address: Value, n_floats: int = 0, kind: Any = VECTOR) -> Value:
         """Return a vector with the float or pair at an address in every lane."""
-        return self.spread_as(kind, self.builder.load(self._pointer(address, n_floats, kind.element)))
+        return self.spread(self.builder.load(self._pointer(address, n_floats, kind.element)), kind)
 
-    def spread(self, number: Value) -> Value:
-        """Return a vector with a float in every lane."""
-        return self.spread_as(VECTOR, number)
-
-    def spread_as(self, kind: Any, number: Value) -> Value:
+    def spread(self, number: Value, kind: Any = VECTOR) -> Value:
         """Return a vector of some kind with a number in every lane."""
         empty = ir.Constant(kind, ir.Undefined)
         single = self.builder.insert_element(empty, number, ir.Constant(_INT32, 0))
         lanes = ir.Constant(ir.VectorType(_INT32, kind.count), [0] * kind.count)
         return self.builder.shuffle_vector(single, empty, lanes)
-
-    def load_as(self, kind: Any, address: Value) -> Value:
-        """Return the vector of the given type that is stored at an address."""
-        return self.builder.load(self.builder.inttoptr(address, kind.as_pointer()), align=4)
-
-    def store_as(self, vector: Value, address: Value) -> None:
-        """Write a vector of any kind at an address."""
-        self.builder.store(vector, self.builder.inttoptr(address, vector.type.as_pointer()), align=4)
 
     def variables(self, starts: Sequence[Sequence[Value]]) -> list[list[Value]]:
         """Return variables with these initial values, which LLVM keeps in registers."""
@@ -172,7 +160,7 @@ class Code:
     def first_lanes(self, vector: Value, n: Value, other: Value) -> Value:
         """Return a vector's first n numbers, followed by another vector's numbers in the remaining lanes."""
         lanes = ir.Constant(ir.VectorType(_INT64, LANES), list(range(LANES)))
-        within = self.builder.icmp_signed("<", lanes, self.spread_as(lanes.type, n))
+        within = self.builder.icmp_signed("<", lanes, self.spread(n, lanes.type))
         return self.builder.select(within, vector, other)
 
     def largest(self, vector: Value) -> Value:
