@@ -118,8 +118,8 @@ def measure_scores(
         correct = {
             way: judge(tiles, drawn.reshape(tiles.shape), labels, canonical)[OPTIMAL] for way, drawn in paths.items()
         }
-        whole = {WHOLE[way]: optimal.reshape(-1, benchmark.stream).all(axis=1) for way, optimal in correct.items()}
-        correct = whole | correct
+        streams = {WHOLE[way]: optimal.reshape(-1, benchmark.stream) for way, optimal in correct.items()}
+        correct = {way: np.logical_and.reduce(optimal, axis=1) for way, optimal in streams.items()} | correct
     search = cost_note(policy) if policy.engine_hints.passes > 1 else ""
     named = score_named(metrics, tiles, paths[RESTARTED], canonical)
     return row_of(benchmark, tiles, cell.name, correct, named, lesson, search, policy.n_weights, n_steps, seconds)

@@ -200,8 +200,8 @@ def _made(network: Mapping[str, Any]) -> Policy:
         ValueError: an unknown class, or one whose iterations are not all the same.
     """
     name, arguments = network.get("class"), network.get("arguments")
-    is_described = isinstance(name, str) and isinstance(arguments, dict)
-    check(is_described, f"a network needs a class and arguments, got {network}")
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise ValueError(f"a network needs a class and arguments, got {network}")
     # before it is made, which takes long for very many iterations with their own weights
     policy = None if arguments.get("shared_weights") is False else constructed(model_class(name), arguments)
     if policy is None or policy.stationary_from != 0 or policy.size is not None:
