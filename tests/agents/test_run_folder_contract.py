@@ -249,8 +249,7 @@ def test_a_finished_run_stays_until_it_is_overwritten(kind, capsys):
     refused(f"run has a run.*{another}", kind.start, **kind.other)
     assert bytes_in() == before
     if kind is KINDS["reproduce"]:
-        with pytest.raises(ValueError, match=r"choose another --out$"):
-            kind.start(**kind.other)
+        refused(r"choose another --out$", kind.start, **kind.other)
     else:
         refused("--overwrite", kind.start, **kind.other)
         kind.start(**kind.other, overwrite=True)
@@ -264,8 +263,7 @@ def test_a_product_without_a_checkpoint_is_not_lost(kind):
     begun(kind)
     (OUT / kind.product).touch()
     (OUT / "checkpoint.safetensors").unlink()
-    with pytest.raises(ValueError, match=f"run has {kind.product} but no checkpoint.safetensors to go on from; choose"):
-        kind.start()
+    refused(f"run has {kind.product} but no checkpoint.safetensors to go on from; choose", kind.start)
 
 
 @each_that_goes_on
@@ -281,8 +279,7 @@ def test_a_run_whose_task_has_other_rules_by_the_same_name_is_refused(kind, monk
 def test_files_without_a_description_are_refused(kind):
     OUT.mkdir()
     (OUT / kind.product).touch()
-    with pytest.raises(ValueError, match=rf"run has {kind.product}, but no config\.json; choose another --out"):
-        kind.start()
+    refused(rf"run has {kind.product}, but no config\.json; choose another --out", kind.start)
     assert files(OUT) == [kind.product]
 
 
@@ -304,10 +301,7 @@ def test_a_checkpoint_of_another_run_is_refused(kind):
     other = Path("other")
     begun(kind, out=other, **kind.other)
     (OUT / "checkpoint.safetensors").write_bytes((other / "checkpoint.safetensors").read_bytes())
-    with pytest.raises(
-        ValueError, match=r"checkpoint\.safetensors is of another configuration than config\.json; choose"
-    ):
-        kind.start()
+    refused(r"checkpoint\.safetensors is of another configuration than config\.json; choose", kind.start)
 
 
 def test_a_run_that_is_killed_right_before_it_says_that_it_is_finished(monkeypatch):
@@ -354,10 +348,8 @@ def test_a_finished_run_continues_from_its_weights_with_a_larger_number(options,
 def test_a_run_continues_only_forwards_and_from_its_end():
     training()
     before = bytes_in()
-    with pytest.raises(ValueError, match=r"configuration \(n_updates 8 there, 7 here\); choose"):
-        training(n_updates=7)
-    with pytest.raises(ValueError, match=r"n_updates 8 there, 9 here, .*seed 0 there, 1 here\); choose"):
-        training(n_updates=9, seed=1)
+    refused(r"configuration \(n_updates 8 there, 7 here\); choose", training, n_updates=7)
+    refused(r"n_updates 8 there, 9 here, .*seed 0 there, 1 here\); choose", training, n_updates=9, seed=1)
     assert bytes_in() == before
     begun(KINDS["train"], 5, out=Path("half"))
     with pytest.raises(ValueError, match=r"n_updates 8 there, 9 here\); finish it with n_updates 8 first, choose"):

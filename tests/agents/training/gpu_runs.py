@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from training_runs import ACCEL, POOL, opened
+from training_runs import ACCEL, POOL, loaded, opened
 
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed
 from maze_nca_gym.agents.training.config import preset
@@ -68,13 +68,17 @@ def flat(state: TrainingState) -> dict[str, torch.Tensor]:
     return {f"{part}.{name}": tensor for part, some in state.tensors().items() for name, tensor in some.items()}
 
 
-def trained(config: TrainingConfig, folder: Path, device: torch.device, n: int) -> TrainingState:
-    """The state of a run in a folder after `n` more updates, or all that are left."""
-    run = opened(folder, config)
-    state = TrainingState.start(config, device)
-    state.restore(run, device)
-    for _ in range(n):
-        update(state, state.stream.batch(state.update), Workers(device))
-    read_losses(state)
-    state.save(run)
-    return state
+def check_that_it_goes_on(config: TrainingConfig, folder: Path, device: torch.device, tolerance: float) -> None:
+    """Check that a run of six updates ends as it does when it stops after two and resumes from its checkpoint."""
+    folders = (folder / "whole", folder / "parts")
+    for own, numbers in zip(folders, ([6], [2, 4]), strict=True):
+        own.mkdir()
+        for n in numbers:
+            run, state = opened(own, config), TrainingState.start(config, device)
+            state.restore(run, device)
+            for _ in range(n):
+                update(state, state.stream.batch(state.update), Workers(device))
+            assert {parameter.device for parameter in state.model.parameters()} == {device}
+            read_losses(state)
+            state.save(run)
+    assert_alike(*(loaded(own, config) for own in folders), tolerance)

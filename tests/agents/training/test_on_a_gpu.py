@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from gpu_runs import OPTIONS, assert_alike, flat, run, small, trained
+from gpu_runs import OPTIONS, assert_alike, check_that_it_goes_on, flat, run, small
 from simulated_gpu import GPU, SimulatedGpu, tf32_allowed
 from simulated_gpu import gpu as gpu
 from training_runs import CPU, loaded, opened, tiny
@@ -44,14 +44,7 @@ def test_every_option_is_that_of_the_cpu(
 
 @pytest.mark.parametrize("name", ["healing", "paper-diameter-evolved"])
 def test_a_run_goes_on_from_its_checkpoint(name: str, gpu: SimulatedGpu, tmp_path: Path) -> None:
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    for folder, numbers in ((whole, [6]), (parts, [2, 4])):
-        folder.mkdir()
-        for n in numbers:
-            state = trained(small(name), folder, GPU, n)
-            assert {parameter.device for parameter in state.model.parameters()} == {GPU}
-    states = [loaded(folder, small(name)) for folder in (whole, parts)]
-    assert_alike(*states, 0.0)
+    check_that_it_goes_on(small(name), tmp_path, GPU, 0.0)
 
 
 def test_the_loop_waits_at_lines_and_checkpoints_alone(gpu: SimulatedGpu, tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from gpu_runs import assert_alike, run, small, trained
-from training_runs import CPU, content, loaded
+from gpu_runs import assert_alike, check_that_it_goes_on, run, small
+from training_runs import CPU, content
 
 from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.agents.training import TrainingState, Workers, changed
@@ -74,12 +74,7 @@ def test_updates_launched_as_cuda_graphs_are_those_of_others(name: str, precisio
 
 
 def test_a_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    for folder, numbers in ((whole, [6]), (parts, [2, 4])):
-        folder.mkdir()
-        for n in numbers:
-            trained(small("guided"), folder, GPU, n)
-    assert_alike(*(loaded(folder, small("guided")) for folder in (whole, parts)), 0.01)
+    check_that_it_goes_on(small("guided"), tmp_path, GPU, 0.01)
 
 
 def test_deterministic_runs_are_equal_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
