@@ -100,9 +100,8 @@ class PathVecEnv(VecEnv):
         Raises:
             ValueError: actions of another shape, or not finite; the environments are unchanged.
         """
-        observation, rewards, terminated, truncated, infos = self.env.step(
-            self._actions if self._is_array else paths_of(self._actions)
-        )
+        actions = self._actions if self._is_array else paths_of(self._actions)
+        observation, rewards, terminated, truncated, infos = self.env.step(actions)
         ended = terminated | truncated
         of_each = [_of_one(infos, i) for i in range(self.num_envs)]
         for i in np.flatnonzero(ended).tolist():

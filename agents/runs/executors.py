@@ -245,9 +245,8 @@ class SubmititExecutor:
 
     def _unsent(self) -> Iterable[Path]:
         """Return the files that submitit writes before it knows a job's number."""
-        return [
-            path for name in (f"{'[0-9a-f]' * 32}.pkl", ".submission_file_*.sh") for path in self._folder.glob(name)
-        ]
+        patterns = (f"{'[0-9a-f]' * 32}.pkl", ".submission_file_*.sh")
+        return [path for pattern in patterns for path in self._folder.glob(pattern)]
 
     def runs(self, call: Any) -> bool:
         """Return whether a job is running."""

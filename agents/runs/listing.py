@@ -66,15 +66,12 @@ def list_runs(
         ValueError: no such folder or column, or no such run in it.
     """
     check(Path(folder).is_dir(), f"there is no folder {folder}")
-    paths = [path.parent for path in sorted(Path(folder).rglob(DESCRIPTION)) if _is_run(path.parent)]
-    all_runs = [_read(path, Path(folder)) for path in paths]
+    paths = [path.parent for path in sorted(Path(folder).rglob(DESCRIPTION))]
+    all_runs = [run for path in paths if (run := _read(path, Path(folder))) is not None]
     check(bool(all_runs), f"there is no run in {folder}")
     kinds = sorted({run.kind for run in all_runs if run.kind})
-    runs = [
-        run
-        for run in all_runs
-        if (name is None or name in run.name) and kind in (None, run.kind) and state in (None, run.state)
-    ]
+    named = [run for run in all_runs if name is None or name in run.name]
+    runs = [run for run in named if kind in (None, run.kind) and state in (None, run.state)]
     check(bool(runs), f"none of {len(all_runs):,} runs in {folder} is so; their kinds: {', '.join(kinds) or 'unknown'}")
     whole = [run.options for run in runs if run.state != DAMAGED]
     names = dict.fromkeys(name for options in whole for name in options)
@@ -101,20 +98,9 @@ def list_runs(
     return Table(columns, [[text.replace("\n", r"\n") for text in row] for row in rows], scores)
 
 
-def _is_run(path: Path) -> bool:
-    """Return whether a folder has metrics, or a description that names the counter of their lines: that of a sweep and
-    that of results name none."""
-    if os.path.lexists(path / METRICS):
-        return True
-    try:
-        about = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
-    except (ValueError, OSError):
-        return False
-    return isinstance(about, Mapping) and about.get("counter") is not None
-
-
-def _read(path: Path, folder: Path) -> _Run:
-    """Return the run in a folder, or why it cannot be read."""
+def _read(path: Path, folder: Path) -> _Run | None:
+    """Return the run in a folder, or why it cannot be read; None if the folder has no metrics, and no description that
+    names the counter of their lines. Sweeps and results have neither."""
     name = path.relative_to(folder).as_posix()
     try:
         with validated_read(path / DESCRIPTION, "does not describe a run"):
@@ -133,7 +119,7 @@ def _read(path: Path, folder: Path) -> _Run:
         wrong = next((value for value in scores.values() if type(value) not in (int, float)), None)
         check(wrong is None, f"{path} has a score that is no number: {wrong!r:.60}")
     except (ValueError, OSError) as error:
-        return _Run(name, "", DAMAGED, f"{DAMAGED}: {error}", {}, {})
+        return _Run(name, "", DAMAGED, f"{DAMAGED}: {error}", {}, {}) if os.path.lexists(path / METRICS) else None
     command = re.search(r"maze-nca-gym (\S+)", str(about.get("command")))
     kind = command[1] if command else ""
     if about.get("finished"):

@@ -229,11 +229,6 @@ def run_job(job: Job) -> None:
             raise
         return
     figures = job.measure(policy.to(find_workers(job.device).device), job.config, job.folder)
-    content = {
-        "n_weights": policy.n_weights,
-        "figures": figures,
-        "seconds": time.perf_counter() - began,
-        "measure": job.measure.to_json(),
-    }
+    result = {"n_weights": policy.n_weights, "figures": figures, "seconds": time.perf_counter() - began}
     # last, since this file marks the run as finished
-    write_json(job.folder / MEASURED, content)
+    write_json(job.folder / MEASURED, {**result, "measure": job.measure.to_json()})

@@ -210,11 +210,8 @@ def run_sweep(
     from ..training.compiling import check_compile
     from ..training.processes import find_workers
 
-    check(
-        not IN_RUN.get(),
-        "a run of a sweep, or a module that it imports, cannot start a sweep: put what a script "
-        'starts under `if __name__ == "__main__":`, or what it registers in a module of its own',
-    )
+    guard = 'put what a script starts under `if __name__ == "__main__":`, or what it registers in a module of its own'
+    check(not IN_RUN.get(), f"a run of a sweep, or a module that it imports, cannot start a sweep: {guard}")
     jobs = sweep.jobs(folder, how.device, tensorboard)
     executor = how.make_executor(folder / "submitit")
     for job in jobs if how.launcher != "slurm" else ():  # there they run on other machines

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
@@ -84,17 +84,10 @@ class Sweep:
             device: cpu, cuda, cuda:1 ... or auto.
             tensorboard: whether each run writes events for TensorBoard.
         """
-        modules = tuple(dict.fromkeys((*self.content.get("modules", ()), *own_modules())))
+        modules, runs = dict.fromkeys((*self.content.get("modules", ()), *own_modules())), out / "runs"
+        shared = (device, tensorboard, tuple(modules))
         return [
-            Job(
-                name,
-                replace(config, seed=seed),
-                self.measure,
-                out / "runs" / as_folder(name) / f"seed-{seed}",
-                device,
-                tensorboard,
-                modules,
-            )
+            Job(name, replace(config, seed=seed), self.measure, runs / as_folder(name) / f"seed-{seed}", *shared)
             for seed in self.seeds
             for name, config in self.configs.items()
         ]
@@ -106,9 +99,9 @@ class Sweep:
         Raises:
             ValueError: the metrics of a run cannot be read.
         """
-        by_name: dict[str, list[Job]] = {}
+        by_name = defaultdict[str, list[Job]](list)
         for job in jobs:
-            by_name.setdefault(job.name, []).append(job)
+            by_name[job.name].append(job)
         ended: dict[str, int] = {}
         for at in self.halve:
             values: dict[str, float] = {}
@@ -142,10 +135,10 @@ class Sweep:
             failures = [Failure(it.label, error, it.log.relative_to(out).as_posix()) for it, error in errors.items()]
             stopped = max((ended.get(name, 0) for name in row.runs), default=0)
             rows.append(replace(row, n_runs=len(own), found=results, failures=tuple(failures), ended=stopped))
-        groups: dict[str, list[SweepRow]] = {}
+        groups = defaultdict[str, list[SweepRow]](list)
         complete = [row for row in rows if len(row.found) == row.n_runs]
         for row in complete:  # figures were published for each task
-            groups.setdefault("" if self.comparisons is None else row.options["task"], []).append(row)
+            groups["" if self.comparisons is None else row.options["task"]].append(row)
         effects = [effect for task, some in groups.items() for effect in find_effects(some, self.comparisons, task)]
         ran = [sum(job.is_finished for job in own) for name, own in by_name.items() if name not in ended]
         n, least = max(ran), min(ran)
@@ -214,11 +207,10 @@ class Description:
             kind, ends = next(iter(how.items())) if is_single else ("", ())
             several, least = is_sequence(ends) and len(ends) > 0, 0 if kind == "log_uniform" else -math.inf
             numbers = several and len(ends) == 2 and {*map(type, ends)} <= {int, float}
-            check(
-                several if kind == "choice" else numbers and kind in DRAWN and least < ends[0] <= ends[1] < math.inf,
-                f"sample.{name} must be log_uniform (of positive numbers) or uniform with a list of the lowest and "
-                f"highest value, or choice with a list of values, got {how!r}",
-            )
+            is_range = numbers and kind in DRAWN and least < ends[0] <= ends[1] < math.inf
+            ranges = "log_uniform (of positive numbers) or uniform with a list of the lowest and highest value"
+            wrong = f"sample.{name} must be {ranges}, or choice with a list of values, got {how!r}"
+            check(several if kind == "choice" else is_range, wrong)
             check(name not in self.vary, f"{name} is in vary, and in sample")
         check(self.refit == 0 or self.best is not None, "refit needs best, the metric by which a row is chosen")
         usual = f"halve needs best, one of {', '.join(USUAL)}, got {self.best!r}"

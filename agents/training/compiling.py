@@ -9,6 +9,7 @@ from typing import Literal
 
 import torch
 
+from maze_nca_gym.support.options import check
 from maze_nca_gym.support.random_streams import rng_for
 
 from ..rollouts.engines import PYTORCH, engine_for
@@ -36,12 +37,10 @@ def check_compile(wanted: bool | str, workers: Workers) -> None:
     Raises:
         ValueError: CUDA graphs are wanted, but there are several processes or no CUDA GPU.
     """
-    if wanted == "graphs" and wanted not in ways_of(workers):
-        here = f"{workers.size} processes on " if workers.size > 1 else ""
-        raise ValueError(
-            "compile=graphs records CUDA graphs, which need a CUDA GPU and a single process; on "
-            f"{here}{workers.device} it can be True, False or auto"
-        )
+    here = f"{workers.size} processes on {workers.device}" if workers.size > 1 else str(workers.device)
+    needs = "compile=graphs records CUDA graphs, which need a CUDA GPU and a single process"
+    is_possible = wanted != "graphs" or wanted in ways_of(workers)
+    check(is_possible, f"{needs}; on {here} it can be True, False or auto")
 
 
 def compile_if_faster(state: TrainingState, workers: Workers) -> str:
@@ -94,8 +93,7 @@ def _seconds(run: TrainingState, batches: list[DeviceBatch]) -> float:
     began = time.perf_counter()
     for batch in batches:
         run.model.zero_grad()
-        loss, _ = compute_gradients(
-            run, batch, None, torch.zeros(len(batch), dtype=torch.float32, device=batch.tiles.device), n_steps
-        )
+        ages = torch.zeros(len(batch), dtype=torch.float32, device=batch.tiles.device)
+        loss, _ = compute_gradients(run, batch, None, ages, n_steps)
         float(loss)
     return time.perf_counter() - began

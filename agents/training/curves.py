@@ -83,9 +83,8 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
             axes.set_ylabel("solution length\n(training)")
         # the learning rate, with the updates below and the time above all panels
         rate.plot(*columns["learning_rate"], color=GREY, linewidth=2)
-        rate.set(
-            ylabel="learning rate", xlabel="updates", xlim=(-0.01 * lines[-1]["update"], 1.01 * lines[-1]["update"])
-        )
+        last = lines[-1]["update"]
+        rate.set(ylabel="learning rate", xlabel="updates", xlim=(-0.01 * last, 1.01 * last))
         rate.set_ylim(bottom=0)
         rate.ticklabel_format(axis="y", style="sci", scilimits=(-2, 2), useMathText=True)
         count_axis(rate.xaxis, 9)

@@ -223,11 +223,9 @@ def _named(name: str, config: TrainingConfig) -> Batch:
     tiles = task.prepare(load_levels(name, task).tiles)
     height, width = tiles.shape[1:]
     check(height == width, f"the levels of {name} must be square, got {height}x{width}")
-    sizes = ", ".join(map(str, config.sizes))
-    check(
-        height - 2 in config.sizes,
-        f"the levels of {name} have an inner size of {height - 2}, and sizes is {sizes}: give {height - 2}",
-    )
+    sizes, size = ", ".join(map(str, config.sizes)), height - 2
+    other_size = f"the levels of {name} have an inner size of {size}, and sizes is {sizes}: give {size}"
+    check(size in config.sizes, other_size)
     target = task.solve(tiles)
     unsolvable = len(tiles) - np.count_nonzero(task.is_answer(target))
     check(not unsolvable, f"all levels of {name} must have a solution, {unsolvable:,} of {len(tiles):,} have none")

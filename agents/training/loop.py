@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from maze_nca_gym.mazes.scoring import score
+from maze_nca_gym.support.options import check
 
 from ..policies.policy import Policy
 from ..policies.precision import tf32
@@ -74,8 +75,8 @@ def run_updates(
         OSError: a file could not be written; the last checkpoint is intact.
     """
     config, evolution, stream, held_out = state.config, state.evolution, state.stream, state.stream.validation
-    if config.batch_size % workers.size:
-        raise ValueError(f"batch_size {config.batch_size} must be a multiple of the {workers.size} workers")
+    is_shared = config.batch_size % workers.size == 0
+    check(is_shared, f"batch_size {config.batch_size} must be a multiple of the {workers.size} workers")
     if state.update < config.n_updates:
         stream.batch(state.update)  # raises where there are no such levels, before anything is written
     # to agree on whether to end, GPUs have to be waited for: several workers with GPUs ask only after a line of metrics

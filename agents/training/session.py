@@ -65,28 +65,20 @@ def run_session(
         _ = state.stream.validation
         if tensorboard:
             find_tensorboard()
-        opened = partial(
-            RunFolder.open,
-            folder,
-            config.to_json(),
-            FILES,
-            rules={"task": config.problem.digest},
-            grows="n_updates",
-            writes=not workers.rank,
-        )
+        is_first, rules = not workers.rank, {"task": config.problem.digest}
+        opened = partial(RunFolder.open, folder, config.to_json(), FILES, rules=rules, grows="n_updates")
         try:
-            if not workers.rank:
+            if is_first:
                 lock.enter_context(alone_in(folder))
-            first = None if workers.rank else opened(overwrite=overwrite)
+                run = opened(overwrite=overwrite)
         finally:
             workers.any(False)  # a barrier: the others wait until the folder is ready, or has been rejected
-        run = opened() if first is None else first
+        if not is_first:
+            run = opened(writes=False)
         if run.is_finished:
             if run.writes:
-                print(
-                    f"{printable(str(folder))} is finished; a larger --n-updates continues it, --overwrite starts a "
-                    "new one"
-                )
+                further = "a larger --n-updates continues it, --overwrite starts a new one"
+                print(f"{printable(str(folder))} is finished; {further}")
             return load_model(folder / MODEL)
         # the state: of a finished run, of a checkpoint, or a new one
         wanted: bool | Literal["auto", "graphs"] = config.compile

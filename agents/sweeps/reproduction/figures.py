@@ -104,9 +104,8 @@ def draw(
                 pictures = [draw_level(level, after[0]) for after in _paths(policy, level[None], set(steps))]
                 pictures.append(draw_level(level, targets[chosen]))
                 words = [*(f"{step} iteration{'' if step == 1 else 's'}" for step in steps), "solution"]
-                verdict = (
-                    "correct" if correct[chosen] else f"wrong, {overlap[chosen]:.0%} overlap".replace("%", "\xa0%")
-                )
+                wrong = f"wrong, {overlap[chosen]:.0%} overlap".replace("%", "\xa0%")
+                verdict = "correct" if correct[chosen] else wrong
                 about = f"{best.config.model}, {policy.task}, {size}x{size}, seed {best.config.seed}"
                 paths.append(strip(path, pictures, words, f"{about}: {verdict}", printed=width))
                 break
@@ -134,9 +133,8 @@ def draw_published(results: SweepResults, path: Path, width: FigureWidth = None)
                     x, y = np.array(points).T
                     floor = -np.inf if factor_of(column) == 1 else LOWEST
                     label = f"{model}, {task}" if tasks[model] > 1 else model
-                    axes.plot(
-                        x.clip(floor), y.clip(floor), "o", color=COLOURS[i], alpha=0.65, markersize=6, label=label
-                    )
+                    style = {"color": COLOURS[i], "alpha": 0.65, "markersize": 6}
+                    axes.plot(x.clip(floor), y.clip(floor), "o", label=label, **style)
             rank = spearman([x for _, x, _ in pairs], [y for _, _, y in pairs])
             words = f"{len(pairs)} rows" if rank is None else f"{len(pairs)} rows, rank correlation {rank:.2f}"
             axes.set_title(f"{column}\n{wrapped(words, panel_width(axes))}", fontsize="medium")

@@ -83,10 +83,8 @@ class PaperScale:
     @property
     def about(self) -> str:
         """A text that says what is measured, and how the runs differ from the paper's."""
-        beside = (
-            "Lengths are in tiles. In square brackets: the published figure, and how far ours is from it in published "
-            "deviations."
-        )
+        brackets = "the published figure, and how far ours is from it in published deviations"
+        beside = f"Lengths are in tiles. In square brackets: {brackets}."
         if self.name == "full":
             return f"Measured as in the paper. {beside}"
         return (
