@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, compile_automaton, load
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton
-from maze_nca_gym.agents.automata.automaton import MapView, Signals
+from maze_nca_gym.agents.automata.automaton import Signals, reader
 from maze_nca_gym.agents.automata.proving.proof import prove
 from maze_nca_gym.agents.automata.shipped.asynchronous import ASYNCHRONOUS, AT, FLOOD
 from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH
@@ -40,7 +40,7 @@ from maze_nca_gym.mazes import (
     shortest_path,
     test_levels,
 )
-from maze_nca_gym.mazes.terms import Bits, term_of
+from maze_nca_gym.mazes.terms import Bits, Read, TileKind
 from maze_nca_gym.support.tables import Table
 
 WORD = 64
@@ -52,17 +52,12 @@ Words = NDArray[np.uint64]
 # which signals survive
 
 
-class _Symbols:
-    """A view of symbols of z3: kinds of tile that every view shares, and signals with names of their own."""
-
-    def __init__(self, z3: Any, name: str) -> None:
-        self._z3, self._name = z3, name
-
-    def __call__(self, signal: IntEnum, tap: str = "C") -> Any:
-        return self._z3.Bool(f"{self._name} {signal.name} {tap}")
-
-    def tile(self, kind: int, tap: str = "C") -> Any:
-        return self._z3.Int(f"kind {tap}") == int(kind)
+def _symbols(z3: Any, name: str) -> Read:
+    """Return what rules read as symbols of z3: kinds of tile are the same for every name, signals have names of their
+    own."""
+    return lambda seen, tap: (
+        z3.Int(f"kind {tap}") == int(seen) if isinstance(seen, TileKind) else z3.Bool(f"{name} {seen.name} {tap}")
+    )
 
 
 def survivors(automaton: Automaton) -> tuple[set[IntEnum], set[IntEnum]]:
@@ -74,18 +69,17 @@ def survivors(automaton: Automaton) -> tuple[set[IntEnum], set[IntEnum]]:
     """
     import z3
 
-    low, high = _Symbols(z3, "low"), _Symbols(z3, "high")
+    low, high = _symbols(z3, "low"), _symbols(z3, "high")
     reads = {
-        s: {leaf.seen for leaf in term_of(rule).leaves if isinstance(leaf.seen, IntEnum)}
-        for s, rule in automaton.rules.items()
+        s: {leaf.seen for leaf in term.leaves if isinstance(leaf.seen, IntEnum)} for s, term in automaton.terms.items()
     }
 
     def monotone(signal: IntEnum) -> bool:
-        solver, leaves = z3.Solver(), term_of(automaton.rules[signal]).leaves
-        for leaf in leaves:
+        solver, rule = z3.Solver(), automaton.terms[signal]
+        for leaf in rule.leaves:
             if isinstance(leaf.seen, IntEnum):
                 solver.add(z3.Implies(low(leaf.seen, leaf.tap), high(leaf.seen, leaf.tap)))
-        solver.add(automaton.rules[signal](low), z3.Not(automaton.rules[signal](high)))
+        solver.add(rule.read_by(low), z3.Not(rule.read_by(high)))
         return bool(solver.check() == z3.unsat)
 
     rise = {signal for signal in automaton.signals if signal not in automaton.pooled and monotone(signal)}
@@ -169,7 +163,7 @@ class InStep:
     """
 
     def __init__(self, automaton: Automaton, tiles: Tiles) -> None:
-        self._automaton, self._kinds = automaton, {kind: tiles == kind for kind in automaton.kinds}
+        self._automaton, self._reading = automaton, automaton.reader(tiles)
         self.now = self.before = np.zeros((len(tiles), len(automaton.signals), *tiles.shape[1:]), np.bool_)
         self.time = np.zeros(tiles.shape, np.int64)
 
@@ -177,16 +171,12 @@ class InStep:
         """Update the tiles of a (N, H, W) mask."""
         taps, clock = [tap for tap in self._automaton.taps if tap != "C"], self.time % 3
         signs = np.stack([clock == n for n in range(3)], axis=1)  # beyond the edge none is on
-        clocks = MapView({}, signs)
-
-        def at(n: int, tap: str) -> Bits:
-            return clocks._shifted(clocks._framed[:, n], tap)
-
+        at = reader({})(signs)
         ahead, behind = (
             {tap: reduce(or_, (signs[:, n] & at((n + by) % 3, tap) for n in range(3))) for tap in taps}
             for by in (1, -1)
         )
-        now, before = MapView(self._kinds, self.now), MapView(self._kinds, self.before)
+        now, before = self._reading(self.now), self._reading(self.before)
 
         def read(seen: Any, tap: str) -> Bits:
             return now(seen, tap) if tap == "C" else np.where(ahead[tap], before(seen, tap), now(seen, tap))
@@ -295,21 +285,17 @@ class Run(NamedTuple):
 def run(automaton: Automaton, tiles: Tiles, schedule: Schedule, seed: int = 0, rest: bool = False) -> Run:
     """Run an automaton until the path is canonical on every maze or, if told so, until nothing changes any more."""
     n, rng = len(tiles), np.random.default_rng(seed)
-    view = MapView(
-        {kind: packed(tiles == kind) for kind in automaton.kinds},
-        np.zeros((-(-n // WORD), len(automaton.signals), *tiles.shape[1:]), np.uint64),
-    )
-    answer, left = packed(np.asarray(shortest_path(tiles))), np.full(view.signals[:, 0].shape, ALL)
+    reading = reader({kind: packed(tiles == kind) for kind in automaton.kinds})
+    held = np.zeros((-(-n // WORD), len(automaton.signals), *tiles.shape[1:]), np.uint64)
+    answer, left = packed(np.asarray(shortest_path(tiles))), np.full(held[:, 0].shape, ALL)
     strayed, correct = np.zeros(len(left), np.uint64), np.zeros(len(left), np.uint64)
     iterations, rounds, when = np.full(n, -1), np.ones(n, np.int64), np.full(n, -1)
     for t, mask in enumerate(schedule(rng, tiles), 1):
-        after = automaton.advance(view)
-        if rest and t % 50 == 0 and np.array_equal(after, view.signals):
+        after = automaton.advance(reading(held))
+        if rest and t % 50 == 0 and np.array_equal(after, held):
             break
-        view = view.after(
-            np.where(mask[:, None] == ALL, after, (after & mask[:, None]) | (view.signals & ~mask[:, None]))
-        )
-        path, left = view.signals[:, 0], left & ~mask
+        held = np.where(mask[:, None] == ALL, after, (after & mask[:, None]) | (held & ~mask[:, None]))
+        path, left = held[:, 0], left & ~mask
         strayed |= np.bitwise_or.reduce(path & ~answer, axis=(1, 2))
         now_correct = ~np.bitwise_or.reduce(path ^ answer, axis=(1, 2))
         fresh = unpacked(now_correct & ~correct, n)

@@ -21,7 +21,7 @@ from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.orders import order_code, split_order
 from maze_nca_gym.mazes.printed import digest, printed
 from maze_nca_gym.mazes.tasks import Task, find_task
-from maze_nca_gym.mazes.terms import Bits, Rule, Tape, Term, TileKind, term_of
+from maze_nca_gym.mazes.terms import Bits, Read, Rule, Tape, Term, TileKind, term_of
 from maze_nca_gym.support import notebooks
 from maze_nca_gym.support.options import ReadOnly, check_options
 from maze_nca_gym.support.tables import Table
@@ -337,27 +337,25 @@ class Automaton:
         """The rules of all signals as one list of operations, in which equal expressions are computed once."""
         return Tape(self.terms.values())
 
-    def view(self, tiles: Tiles, signals: Signals | None = None, graph: Graph | None = None) -> MapView:
-        """Return a view of (N, H, W) uint8 tiles and (N, S, H, W) signals, which by default are all off. With `graph`,
-        the tiles are the nodes of the graph.
+    def reader(self, tiles: Tiles, graph: Graph | None = None) -> Callable[[Signals], Read]:
+        """Return a function from (N, S, H, W) signals to what rules read of these and of (N, H, W) uint8 tiles, see
+        `reader`. With `graph`, the tiles are the nodes of the graph.
 
         Raises:
             ValueError: there is a graph, but the rules may read tiles at corners.
         """
         if graph is not None and self.neighbourhood != 5:
             raise ValueError(f"{self.name} reads tiles at corners, but graphs have no corners")
-        if signals is None:
-            signals = np.zeros((len(tiles), len(self.signals), *tiles.shape[1:]), np.bool_)
-        return MapView({kind: tiles == kind for kind in self.kinds}, signals, graph)
+        return reader({kind: tiles == kind for kind in self.kinds}, graph)
 
     def step(self, tiles: Tiles, signals: Signals, graph: Graph | None = None) -> Signals:
         """Return the (N, S, H, W) signals after one iteration on (N, H, W) tiles. With `graph`, the tiles are the nodes
         of the graph."""
-        return self.advance(self.view(tiles, signals, graph))
+        return self.advance(self.reader(tiles, graph)(signals))
 
-    def advance(self, view: MapView) -> Signals:
-        """Return the signals of the next iteration, (N, S, H, W) like those of the view."""
-        after = self.tape.read_by(view)
+    def advance(self, read: Read) -> Signals:
+        """Return the signals of the next iteration, (N, S, H, W) like those that are read, see `reader`."""
+        after = self.tape.read_by(read)
         for signal in self.pooled:
             # bitwise, since each bit of an integer may belong to another map
             anywhere = np.bitwise_or.reduce(after[signal], axis=(1, 2), keepdims=True)
@@ -379,57 +377,52 @@ class Automaton:
             NeverAtRest: the automaton should settle, but still changes after many iterations; the message names the
                 signals that change.
         """
-        view = self.view(tiles, signals, graph)
-        earlier, most, n_tiles = view.signals, UNSETTLED, tiles.shape[1] * tiles.shape[2]
+        reading, most, n_tiles = self.reader(tiles, graph), UNSETTLED, tiles.shape[1] * tiles.shape[2]
+        if signals is None:
+            signals = np.zeros((len(tiles), len(self.signals), *tiles.shape[1:]), np.bool_)
+        earlier = signals
         if self.settles:  # a path has at most as many moves as there are tiles
             bounds = [bound for bound in (self.bound, *self.also.values()) if bound is not None]
             most = 64 + max([2 * bound(n_tiles, n_tiles) for bound in bounds], default=16 * n_tiles)
         for _ in range(1 + most):
-            yield view.signals
-            after = self.advance(view)
+            yield signals
+            after = self.advance(reading(signals))
             # an automaton with a clock ends in a cycle of two states
-            if np.array_equal(after, view.signals) or np.array_equal(after, earlier):
+            if np.array_equal(after, signals) or np.array_equal(after, earlier):
                 return
-            earlier, view = view.signals, view.after(after)
+            earlier, signals = signals, after
         if self.settles:
-            changing = [signal.name for signal in self.signals if (view.signals[:, signal] != earlier[:, signal]).any()]
+            changing = [signal.name for signal in self.signals if (signals[:, signal] != earlier[:, signal]).any()]
             raise NeverAtRest(
                 f"{', '.join(changing)} of {self.name} still change after {most:,} iterations on mazes of "
                 f"{tiles.shape[1]} x {tiles.shape[2]} tiles: give it settles=False if they may"
             )
 
 
-class MapView:
-    """The view through which rules read the tiles and signals of (N, H, W) maps.
+def reader(kinds: Mapping[int, Bits], graph: Graph | None = None) -> Callable[[Signals], Read]:
+    """Return a function from the (N, S, H, W) signals of maps to what rules read of the maps: (signal or `TileKind`,
+    tap) -> (N, H, W) `Bits`, where it is on.
 
     Args:
         kinds: for each kind of tile, (N, H, W) `Bits`: whether tiles are of that kind.
-        signals: (N, S, H, W) signals of the maps.
         graph: the graph whose nodes the tiles are; None for grids.
     """
+    framed = _framed if graph is None else np.asarray
+    of_kinds = {kind: framed(tiles) for kind, tiles in kinds.items()}
 
-    def __init__(self, kinds: Mapping[int, Bits], signals: Signals, graph: Graph | None = None) -> None:
-        self.signals, self._graph = signals, graph
-        framed = _framed if graph is None else np.asarray
-        self._kinds = {kind: framed(tiles) for kind, tiles in kinds.items()}
-        self._framed = framed(signals)
+    def reading(signals: Signals) -> Read:
+        held, (height, width) = framed(signals), signals.shape[-2:]
 
-    def after(self, signals: Signals) -> MapView:
-        """Return a view of the same maps with other signals."""
-        view = MapView({}, signals, self._graph)
-        view._kinds = self._kinds  # padding the same maze again would take as long as the rules
-        return view
+        def read(seen: IntEnum | TileKind, tap: str) -> Bits:
+            values = of_kinds[seen] if isinstance(seen, TileKind) else held[:, seen]
+            if graph is not None:
+                return graph.look(values, tap)
+            ((down, right),) = offsets(tap)
+            return values[:, 1 + down : 1 + down + height, 1 + right : 1 + right + width]
 
-    def __call__(self, seen: IntEnum | TileKind, tap: str = "C") -> Bits:
-        """Return (N, H, W) `Bits` of a tap: whether a signal is on there, or whether the tile there is of a kind."""
-        return self._shifted(self._kinds[seen] if isinstance(seen, TileKind) else self._framed[:, seen], tap)
+        return read
 
-    def _shifted(self, framed: Bits, tap: str) -> Bits:
-        if self._graph is not None:
-            return self._graph.look(framed, tap)
-        ((down, right),) = offsets(tap)
-        height, width = self.signals.shape[-2:]
-        return framed[:, 1 + down : 1 + down + height, 1 + right : 1 + right + width]
+    return reading
 
 
 def scaled(bound: StepBound, factor: Fraction) -> StepBound:

@@ -8,11 +8,11 @@ proofs, and on the arrays of real mazes, on which `broken_axioms` tests them. Mo
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from operator import or_
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,27 +40,58 @@ REACH = 2
 """Length of the walks for which the pictures of real mazes have their frame at hand."""
 
 
-class Picture(Protocol):
-    """Protocol for the surroundings of a tile: kinds of tile and ghosts at places near it. A place `at` is the walk
-    that leads there, such as "UL".
+class Reading(NamedTuple):
+    """A value that a fact reads of a picture.
+
+    Attributes:
+        what: the method of `Picture` that reads it.
+        name: the kind of tile, or the name of the ghost; None for `inside`.
+        at: the place; None for a number of the whole map.
+        when: the number of iterations, from 0, for a ghost that changes; None for any other.
+    """
+
+    what: Literal["tile", "inside", "true", "number", "of_map"]
+    name: Any = None
+    at: Place | None = None
+    when: Number | None = None
+
+
+class Picture:
+    """The surroundings of a tile: kinds of tile and ghosts at places near it. A place `at` is the walk that leads
+    there, such as "UL".
 
     A ghost that changes, such as where a walker is, has a value for each number of iterations `when`, from 0.
+
+    Args:
+        read: the function that returns the value of each reading, such as an expression of a solver, or a `Formula`.
     """
+
+    def __init__(self, read: Callable[[Reading], Any]) -> None:
+        self._read = read
+
+    def read(self, reading: Reading) -> Any:
+        """Return the value of a reading."""
+        return self._read(reading)
 
     def tile(self, kind: int, at: Place = CENTRE) -> Truth:
         """Return whether a tile is of a kind; beyond the edge no tile has a kind."""
+        return self.read(Reading("tile", int(kind), at))
 
     def inside(self, at: Place = CENTRE) -> Truth:
         """Return whether a tile is on the map."""
+        return self.read(Reading("inside", None, at))
 
     def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Truth:
         """Return the value of a boolean ghost at a tile; beyond the edge it is false."""
+        return self.read(Reading("true", ghost, at, when))
 
     def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Number:
         """Return the value of an integer ghost at a tile; beyond the edge it may be any integer."""
+        return self.read(Reading("number", ghost, at, when))
 
     def of_map(self, ghost: str, when: Number | None = None) -> Number:
         """Return the value of a ghost that has one integer for the whole map."""
+        return self.read(Reading("of_map", ghost, None, when))
 
 
 Fact: TypeAlias = Callable[[Picture, Place], Truth]
@@ -241,7 +272,7 @@ class Formula:
     symbols.
 
     Args:
-        does: an operator; or a reading: the name of a method of `Picture`, and its arguments.
+        does: an operator; or a reading, without its number of iterations; or None for the number t of iterations.
         parts: what the operator joins, formulas or plain numbers; of a reading, the number of iterations, if any.
     """
 
@@ -260,57 +291,45 @@ class Formula:
     __neg__, __invert__ = _joins(operator.neg), _joins(operator.invert)
     __hash__ = object.__hash__
 
-    def __init__(self, does: Callable[..., Any] | tuple[Any, ...], *parts: Any) -> None:
-        self._does, self._parts = does, parts
+    def __init__(self, does: Callable[..., Any] | Reading | None, *parts: Any) -> None:
+        self.does, self.parts = does, parts
 
     def __bool__(self) -> bool:
         raise TypeError("it has neither `if` nor `and`, `or`, `not`")
 
-    def value(self, picture: Picture, at: Place, t: Number, known: dict[Formula, Any]) -> Any:
-        """Return its value at a tile after t iterations; values of formulas are added to those that are known."""
+    def walk(self, known: Container[Formula]) -> Iterator[Formula]:
+        """Yield each part that is not in `known`, after its own parts, and last the formula itself. The caller adds
+        each part to `known`."""
         left = [self]
         while left:
-            missing = [part for part in left[-1]._parts if isinstance(part, Formula) and part not in known]
-            if missing:  # without recursion, as many parts may be joined one after another
+            # without recursion, as many parts may be joined one after another
+            missing = [part for part in left[-1].parts if isinstance(part, Formula) and part not in known]
+            if missing:
                 left += missing
-                continue
-            formula = left.pop()
-            parts = [known[part] if isinstance(part, Formula) else part for part in formula._parts]
-            if callable(formula._does):
-                known[formula] = formula._does(*parts)
-            elif formula._does:
-                method, *given, place = formula._does
-                where = () if place is None else (moved(at, place),)
-                known[formula] = getattr(picture, method)(*given, *where, *parts)
             else:
-                known[formula] = t
+                yield left.pop()
+
+    def value(self, picture: Picture, at: Place, t: Number, known: dict[Formula, Any]) -> Any:
+        """Return its value at a tile after t iterations; values of formulas are added to those that are known."""
+        for formula in self.walk(known):
+            parts = [known[part] if isinstance(part, Formula) else part for part in formula.parts]
+            if isinstance(formula.does, Reading):
+                what, name, place, _ = formula.does
+                there = None if place is None else moved(at, place)
+                known[formula] = picture.read(Reading(what, name, there, *parts))
+            else:
+                known[formula] = t if formula.does is None else formula.does(*parts)
         return known[self]
 
 
-class _Recorded:
-    """A picture in which every value that is read is a `Formula`."""
-
-    def tile(self, kind: int, at: Place = CENTRE) -> Truth:
-        return self._read("tile", int(kind), at=at)
-
-    def inside(self, at: Place = CENTRE) -> Truth:
-        return self._read("inside", at=at)
-
-    def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Truth:
-        return self._read("true", ghost, at=at, when=when)
-
-    def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Number:
-        return self._read("number", ghost, at=at, when=when)
-
-    def of_map(self, ghost: str, when: Number | None = None) -> Number:
-        return self._read("of_map", ghost, when=when)
-
-    def _read(self, *reading: Any, at: Place | None = None, when: Number | None = None) -> Formula:
-        if at is not None:
-            offsets(at)  # refuses what is none
-        return Formula((*reading, at), *([] if when is None else [when]))
+def _recorded(reading: Reading) -> Formula:
+    if reading.at is not None:
+        offsets(reading.at)  # refuses what is none
+    return Formula(reading._replace(when=None), *([] if reading.when is None else [reading.when]))
 
 
+SYMBOLS = Picture(_recorded)
+"""The picture with which an author's function is called once: its values are formulas."""
 Key = TypeVar("Key")
 
 
@@ -327,7 +346,7 @@ def read_once(
         ValueError: the function fails, or uses anything but operators on the values that it reads.
     """
     try:
-        found = dict(function(_Recorded(), CENTRE, Formula(())))
+        found = dict(function(SYMBOLS, CENTRE, Formula(None)))
     except Exception as error:  # it is anything that its author wrote
         raise ValueError(
             f"{who} must join what it reads of the picture by operators such as & and <=: "
@@ -354,7 +373,7 @@ def answer_read_once(answer: Answer) -> Answer:
     return Answer(lambda picture, at: shown(picture, at, 0)[0], lambda picture: n_moves(picture, CENTRE, 0)[0])
 
 
-class MazePicture:
+class MazePicture(Picture):
     """The surroundings of all tiles of (N, H, W) mazes at once, as a `Picture` whose values are arrays of that shape.
 
     If numbers of iterations are an array, (T, 1, 1, 1), values that depend on them are (T, N, H, W).
@@ -384,25 +403,18 @@ class MazePicture:
             for name, value in ((name, np.asarray(value)) for name, value in ghosts.items())
         }
 
-    def tile(self, kind: int, at: Place = CENTRE) -> NDArray[np.bool_]:
-        """Return whether the tile at a place, as seen from each tile, is of a kind, (N, H, W) bool."""
-        if (kind, at) not in self._of_tiles:
-            self._of_tiles[kind, at] = self._there(self._tiles, at, beyond=-1) == kind
-        return self._of_tiles[kind, at]
-
-    def inside(self, at: Place = CENTRE) -> NDArray[np.bool_]:
-        """Return whether a place, as seen from each tile, is on the map, (N, H, W) bool."""
-        if (None, at) not in self._of_tiles:
-            self._of_tiles[None, at] = self._there(self._tiles, at, beyond=-1) >= 0
-        return self._of_tiles[None, at]
-
-    def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> NDArray[np.bool_]:
-        """Return a boolean ghost at a place, as seen from each tile, (N, H, W) bool."""
-        return self._there(self._value(ghost, when), at, beyond=False)
-
-    def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> NDArray[np.int64]:
-        """Return an integer ghost at a place, as seen from each tile, (N, H, W) int64; 0 beyond the edge."""
-        return self._there(self._value(ghost, when), at, beyond=0)
+    def read(self, reading: Reading) -> NDArray[Any]:
+        """Return the value at a place as seen from each tile, (N, H, W) bool, or (N, H, W) int64 with 0 beyond the
+        edge; or a number of each map, (N, 1, 1) int64."""
+        what, name, at, when = reading
+        if at is None:
+            return np.asarray(self._value(name, when), np.int64)
+        if what in ("true", "number"):
+            return self._there(self._value(name, when), at, beyond=False)
+        if (name, at) not in self._of_tiles:
+            there = self._there(self._tiles, at, beyond=-1)
+            self._of_tiles[name, at] = there >= 0 if name is None else there == name
+        return self._of_tiles[name, at]
 
     def _there(self, framed: NDArray[Any], at: Place, beyond: int) -> NDArray[Any]:
         """Return what framed values are at a place, without the frame in which all near places are."""
@@ -415,10 +427,6 @@ class MazePicture:
             framed, down, right = shifted(framed, at, beyond), 0, 0
         height, width = framed.shape[-2:]
         return framed[..., REACH + down : height - REACH + down, REACH + right : width - REACH + right]
-
-    def of_map(self, ghost: str, when: Number | None = None) -> NDArray[np.int64]:
-        """Return a ghost that is one integer for each map, (N, 1, 1) int64."""
-        return np.asarray(self._value(ghost, when), np.int64)
 
     def _value(self, ghost: str, when: Number | None) -> NDArray[Any]:
         values = self._ghosts[ghost]

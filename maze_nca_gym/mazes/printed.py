@@ -1,7 +1,6 @@
 """Rules and facts as text, and the digests by which a verdict records the question and the rules that it is about.
 
-A rule is called once, with symbols that print what it does with them. Parts that are shared are printed once: a long
-text is replaced by its digest.
+A fact is called once, with symbols. Parts that are shared are printed once: a long text is replaced by its digest.
 """
 
 from __future__ import annotations
@@ -10,14 +9,16 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from operator import add, and_, eq, ge, gt, invert, le, lt, mod, mul, ne, neg, or_, sub, xor
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.facts import CENTRE, Derived, Ghosts, Relation, StageAt
+from maze_nca_gym.mazes.facts import CENTRE, SYMBOLS, Derived, Formula, Ghosts, Reading, Relation, StageAt
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.relations import Fixpoint, anywhere, has_known_axioms
+from maze_nca_gym.mazes.terms import Term, TileKind
 
 LONGEST = 200
 """Largest number of characters of a printed part; a longer one becomes its digest."""
@@ -29,81 +30,40 @@ def digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-class Printed:
-    """A truth or number as text, with the operators of rules and facts."""
-
-    # without this, numpy would combine a number and a printed one element by element
-    __array_ufunc__ = None
-    __hash__ = object.__hash__
-
-    def __init__(self, text: str) -> None:
-        self.text = text if len(text) <= LONGEST else digest(text)
-
-    def __bool__(self) -> bool:
-        raise TypeError("a rule has neither `if` nor `and`, `or`, `not`")
-
-    def __invert__(self) -> Printed:
-        return Printed(f"~{self.text}")
-
-    def __neg__(self) -> Printed:
-        return Printed(f"-{self.text}")
+MARKS: dict[Any, str] = {and_: "&", or_: "|", xor: "^", invert: "~", add: "+", sub: "-", mul: "*", mod: "%", neg: "-"}
+MARKS |= {lt: "<", le: "<=", gt: ">", ge: ">=", eq: "==", ne: "!="}
+READ = {"tile": "kind ", "inside": "inside", "true": "", "number": "number ", "of_map": "number "}
+"""The text in front of a reading's name."""
 
 
-def _operator(mark: str, swapped: bool) -> Callable[[Printed, object], Printed]:
-    def join(self: Printed, other: object) -> Printed:
-        said = other.text if isinstance(other, Printed) else f"{other}"
-        return Printed(f"({said} {mark} {self.text})" if swapped else f"({self.text} {mark} {said})")
-
-    return join
-
-
-for _name, _mark in {"and": "&", "or": "|", "xor": "^", "add": "+", "sub": "-", "mul": "*"}.items():
-    setattr(Printed, f"__{_name}__", _operator(_mark, swapped=False))
-    setattr(Printed, f"__r{_name}__", _operator(_mark, swapped=True))
-for _name, _mark in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
-    setattr(Printed, f"__{_name}__", _operator(_mark, swapped=False))
-
-
-class Symbols:
-    """A view for rules and a picture for facts, whose values are terms that can be printed."""
-
-    def __call__(self, signal: Any, tap: str = CENTRE) -> Printed:
-        """Return a signal, or a relation, of the tile itself or of a neighbour."""
-        return Printed(f"{getattr(signal, 'name', signal)} at {tap}")
-
-    def tile(self, kind: int, at: str = CENTRE) -> Printed:
-        """Return whether a tile is of a kind."""
-        return Printed(f"kind {int(kind)} at {at}")
-
-    def inside(self, at: str = CENTRE) -> Printed:
-        """Return whether a tile is on the map."""
-        return Printed(f"inside at {at}")
-
-    def true(self, ghost: str, at: str = CENTRE, when: Any = None) -> Printed:
-        """Return a boolean ghost at a tile."""
-        return Printed(f"{ghost} at {at}{_when(when)}")
-
-    def number(self, ghost: str, at: str = CENTRE, when: Any = None) -> Printed:
-        """Return an integer ghost at a tile."""
-        return Printed(f"number {ghost} at {at}{_when(when)}")
-
-    def of_map(self, ghost: str, when: Any = None) -> Printed:
-        """Return a ghost that has one integer for the whole map."""
-        return Printed(f"number {ghost}{_when(when)}")
+def _text(found: object) -> str:
+    """Return a formula as text, or any other object as `str` does."""
+    known = dict[Formula, str]()
+    for part in found.walk(known) if isinstance(found, Formula) else ():
+        parts, does = [known[each] if isinstance(each, Formula) else f"{each}" for each in part.parts], part.does
+        if isinstance(does, Reading):
+            said = f"{READ[does.what]}{'' if does.name is None else does.name}"
+            said += ("" if does.at is None else f" at {does.at}") + "".join(f" after {when}" for when in parts)
+        elif len(parts) == 2:
+            said = f"({parts[0]} {MARKS[does]} {parts[1]})"
+        else:
+            said = "t" if does is None else f"{MARKS[does]}{parts[0]}"
+        known[part] = said if len(said) <= LONGEST else digest(said)
+    return known[found] if isinstance(found, Formula) else str(found)
 
 
-def _when(when: Any) -> str:
-    return "" if when is None else f" after {when.text if isinstance(when, Printed) else when}"
+def _leaf(seen: Any, tap: str) -> Formula:
+    what: Literal["tile", "true"] = "tile" if isinstance(seen, TileKind) else "true"
+    return Formula(Reading(what, int(seen) if what == "tile" else getattr(seen, "name", seen), tap))
 
 
-def printed(rule: Callable[..., Any], *given: Any) -> str:
-    """Return a rule of what it sees, or a fact of a picture and further arguments, as text.
+def printed(rule: Term | Callable[..., Any], *given: Any) -> str:
+    """Return a rule, or a fact of a picture and further arguments, as text.
 
     Raises:
-        TypeError: it uses more than the operators of rules and facts.
+        TypeError: the fact uses more than operators.
     """
-    found: object = rule(Symbols(), *given)
-    return found.text if isinstance(found, Printed) else str(found)
+    return _text(rule.read_by(_leaf) if isinstance(rule, Term) else rule(SYMBOLS, *given))
 
 
 def printed_ghosts(ghosts: Ghosts) -> list[Any]:
@@ -123,8 +83,8 @@ def printed_ghosts(ghosts: Ghosts) -> list[Any]:
             parts = getattr(ghosts.relations[definition.of], "stage", definition.of), definition.kind
         defined[name] = [printed(part, CENTRE) if callable(part) else str(part) for part in parts]
     follow = defined and has_known_axioms(ghosts)
-    axioms = {} if follow else ghosts.axioms(Symbols(), CENTRE, Printed("t"))
-    return [answers, defined, {str(axiom): getattr(fact, "text", str(fact)) for axiom, fact in axioms.items()}]
+    axioms = {} if follow else ghosts.axioms(SYMBOLS, CENTRE, Formula(None))
+    return [answers, defined, {str(axiom): _text(fact) for axiom, fact in axioms.items()}]
 
 
 def printed_function(function: Any) -> Any:
@@ -140,7 +100,7 @@ def printed_function(function: Any) -> Any:
         return [inner, given] if inner is not None and plain else None
     owner = getattr(function, "__self__", function)
     if isinstance(owner, Fixpoint):
-        rules = {name: [isinstance(rule, anywhere), printed(rule)] for name, rule in owner.rules.items()}
+        rules = {name: [isinstance(owner.rules[name], anywhere), printed(term)] for name, term in owner.terms.items()}
         return [rules, list(owner.answers), owner.least]
     module, name = getattr(function, "__module__", None) or "", getattr(function, "__qualname__", "<unnamed>")
     return f"{module}:{name}" if module.partition(".")[0] == PACKAGE and "<" not in name else None

@@ -50,6 +50,7 @@ from maze_nca_gym.mazes.facts import (
     Number,
     Picture,
     Place,
+    Reading,
     Relation,
     StageAt,
     Truth,
@@ -235,9 +236,34 @@ class Relations:
         stage = picture.of_map(defined.stage)
         return picture.inside(at) & (stage >= 0), stage
 
+    def seen(
+        self,
+        picture: Picture,
+        stratum: Container[str] = (),
+        below: Number | None = None,
+        when: Number | None = None,
+    ) -> Picture:
+        """Return a picture as rules read it: a hidden fact is replaced by its definition, a relation of the given
+        stratum is on only where it comes on before round `below`, and a game has its value at time `when`."""
+
+        def read(reading: Reading) -> Any:
+            ghost, at, defined = reading.name, reading.at, self.definitions.get(reading.name)
+            if reading.what != "true" or at is None:
+                return picture.read(reading)
+            if isinstance(defined, Derived) and ghost in self.hidden:
+                return defined.fact(self.seen(picture, stratum, below, when), at)
+            if ghost in stratum:
+                on, stage = self.on(ghost, picture, at)
+                return on & (stage >= 0) & (stage < below)
+            if isinstance(defined, Relation) and defined.everywhere:
+                return self.on(ghost, picture, at)[0]
+            return picture.read(reading._replace(when=when) if isinstance(defined, Game) else reading)
+
+        return Picture(read)
+
     def axioms(self, picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
         """Return the facts about a tile that follow from the definitions, by name."""
-        found, inside, seen = dict[str, Truth](), picture.inside(at), _Seen(self, picture)
+        found, inside, seen = dict[str, Truth](), picture.inside(at), self.seen(picture)
         if self.spread is not None:
             spread = picture.of_map(self.spread[0])
             found["no more tiles are on than there are"] = (spread >= 0) & (spread < picture.of_map(N_TILES))
@@ -259,7 +285,7 @@ class Relations:
                         on, stage = self.on(of, picture, at)
                         found[f"no stage of {of} is beyond {name}"] = implies(on, stage + defined.more <= number)
                 elif isinstance(defined, Game):
-                    now, before = picture.true(name, at, t), _Seen(self, picture, when=t - 1)
+                    now, before = picture.true(name, at, t), self.seen(picture, when=t - 1)
                     found[f"{name} at first"] = implies(inside & (t == 0), now == defined.first(seen, at))
                     found[f"{name} next"] = implies(inside & (t >= 1), now == defined.then(before, at))
         return found
@@ -270,7 +296,7 @@ class Relations:
         """Return the facts about a tile that follow from the rule of a relation: in every round, the relation comes on
         if its rule was true in the round before."""
         if relation.stage in self.hidden:
-            is_so = picture.true(name, at) == relation.rule(_Seen(self, picture), at)
+            is_so = picture.true(name, at) == relation.rule(self.seen(picture), at)
             return {f"{name} is on where its rule is true": implies(picture.inside(at), is_so)}
         found, most, (on, stage) = dict[str, Truth](), self._most(name, picture), self.on(name, picture, at)
         due = [("in time", at, t), ("no later than it can", at, stage - 1), ("if ever", at, most + 1)]
@@ -278,11 +304,11 @@ class Relations:
             there = moved(at, tap)
             due.append((f"next to {of}, {there}", there, self.on(of, picture, at)[1] + 1))
         for when, there, number in due:
-            comes = (number >= 0) & picture.inside(there) & relation.rule(_Seen(self, picture, stratum, number), there)
+            comes = (number >= 0) & picture.inside(there) & relation.rule(self.seen(picture, stratum, number), there)
             on_there, stage_there = self.on(name, picture, there)
             found[f"{name} comes on {when}"] = implies(comes, on_there & (stage_there <= number))
         if not relation.everywhere:
-            found[f"{name} is on for a reason"] = implies(on, relation.rule(_Seen(self, picture, stratum, stage), at))
+            found[f"{name} is on for a reason"] = implies(on, relation.rule(self.seen(picture, stratum, stage), at))
         return found | {
             f"{name} has a stage where it is on": implies(picture.inside(at), (stage >= -1) & (on == (stage >= 0))),
             f"stages of {name} are fewer than tiles": implies(on, stage <= most),
@@ -301,7 +327,7 @@ class Relations:
         picture, found = MazePicture(tiles, {}, look=look), dict[str, NDArray[Any]]()
         stages = {name: each.stage for name, each in self.definitions.items() if isinstance(each, Relation)}
         for stratum in self.strata:
-            new, seen = self._relations(stratum, picture), _Seen(self, picture)
+            new, seen = self._relations(stratum, picture), self.seen(picture)
             for name, defined in stratum.items():
                 if isinstance(defined, Derived) and name not in self.hidden:
                     new[name] = defined.fact(seen, CENTRE)
@@ -332,7 +358,7 @@ class Relations:
         stages = {name: off.max(axis=(1, 2), keepdims=True) if name in pooled else off for name in defined}
         for number in range(len(rules) * none[0].size + 1 if len(none) else 0):
             so_far = {**on, **{stage: stages[name] for name, stage in pooled.items()}}
-            seen = _Seen(self, picture.with_ghosts(so_far))
+            seen = self.seen(picture.with_ghosts(so_far))
             fresh = {name: each.rule(seen, CENTRE) for name, each in rules.items()}
             fresh |= {name: fresh[name].any(axis=(1, 2), keepdims=True) & (stages[name] < 0) for name in pooled}
             fresh |= {name: fresh[name] & ~before for name, before in on.items()}
@@ -351,34 +377,6 @@ class Relations:
             seen = picture.with_ghosts(found[-1])
             found.append({name: each.then(seen, CENTRE) for name, each in games.items()})
         return {name: np.stack([each[name] for each in found]) for name in games}
-
-
-class _Seen:
-    """A picture as rules read it: a hidden fact is replaced by its definition, a relation of the given stratum is on
-    only where it comes on before round `below`, and a game has its value at time `when`."""
-
-    def __init__(
-        self,
-        relations: Relations,
-        picture: Picture,
-        stratum: Container[str] = (),
-        below: Number | None = None,
-        when: Number | None = None,
-    ) -> None:
-        self._relations, self._picture, self._stratum = relations, picture, stratum
-        self._below, self._when = below, when
-        self.tile, self.inside, self.number, self.of_map = picture.tile, picture.inside, picture.number, picture.of_map
-
-    def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Truth:
-        defined = self._relations.definitions.get(ghost)
-        if isinstance(defined, Derived) and ghost in self._relations.hidden:
-            return defined.fact(self, at)
-        if ghost in self._stratum:
-            on, stage = self._relations.on(ghost, self._picture, at)
-            return on & (stage >= 0) & (stage < self._below)
-        if isinstance(defined, Relation) and defined.everywhere:
-            return self._relations.on(ghost, self._picture, at)[0]
-        return self._picture.true(ghost, at, self._when if isinstance(defined, Game) else when)
 
 
 def distance(
@@ -546,7 +544,7 @@ class Fixpoint:
 
         def shows_why(name: str, term: Term, picture: Picture, at: Place) -> Truth:
             on, stage = found.on(name, picture, at)
-            seen = _Seen(found, picture, self.layers[self.layer_of(name)], stage)
+            seen = found.seen(picture, self.layers[self.layer_of(name)], stage)
             return on & term.read_by(_reading(seen, at))
 
         of_map, terms = [name for name, rule in self.rules.items() if isinstance(rule, anywhere)], self.terms

@@ -48,10 +48,10 @@ def late(automaton, n_bits, tiles, signals, beyond=40):
     """Return by how many iterations the path became correct for good after the bound, for each maze."""
     path = shortest_path(tiles)
     bound = (tiles != Tile.WALL).sum(axis=(1, 2)) + n_bits + 2 * np.maximum(path.sum(axis=(1, 2)) - 1, 0) + 9
-    view, right_from = automaton.view(tiles, signals), np.zeros(len(tiles), int)
+    reading, right_from = automaton.reader(tiles), np.zeros(len(tiles), int)
     for t in range(1, int(bound.max()) + beyond):
-        view = view.after(automaton.advance(view))
-        right_from[(view.signals[:, 0] != path).any(axis=(1, 2))] = t + 1
+        signals = automaton.advance(reading(signals))
+        right_from[(signals[:, 0] != path).any(axis=(1, 2))] = t + 1
     return right_from - bound
 
 
@@ -79,7 +79,7 @@ def test_random_states_become_correct_within_the_bound(size):
 def test_from_a_fresh_start_small_mazes_are_correct(most):
     automaton = any_state_automaton(4)
     for tiles in (tiles[:: -(-len(tiles) // most)] for tiles in all_mazes(automaton.problem)):
-        assert late(automaton, 4, tiles, automaton.view(tiles).signals, beyond=1).max() <= -10
+        assert late(automaton, 4, tiles, next(automaton.trace(tiles)), beyond=1).max() <= -10
 
 
 def loops(automaton, maze):

@@ -18,7 +18,7 @@ from maze_nca_gym.agents.automata import AUTOMATA, Automaton, Theorem, prove
 from maze_nca_gym.agents.automata.proving.proof import Proof
 from maze_nca_gym.agents.automata.proving.prover import Prover
 from maze_nca_gym.mazes import KINDS, Graph, Kind, Task, Tile, generate, one_hot, parse, register_task, shortest_path
-from maze_nca_gym.mazes.facts import CENTRE, axiom_of
+from maze_nca_gym.mazes.facts import CENTRE, Picture, Reading, axiom_of
 from maze_nca_gym.mazes.relations import (
     DISTANCE,
     ENTERS,
@@ -247,7 +247,7 @@ def test_commands_take_a_policy_on_a_graph(rng: np.random.Generator) -> None:
     assert evaluate(OnGraph(load("nca-shortest-path-solutions-borderless"), torus), levels=tiles).rows[0].n_wrong > 4
 
 
-class GraphPicture:
+class GraphPicture(Picture):
     """All places of a graph at once, with their ghosts from `by_hand`; walks go through doors one by one."""
 
     def __init__(self, graph: Graph) -> None:
@@ -268,20 +268,14 @@ class GraphPicture:
             there = np.where(there >= 0, self.graph.doors["ULDR".index(door)][there], -1)
         return np.where(there >= 0, values[there], beyond)
 
-    def tile(self, kind: int, at: str = CENTRE) -> np.ndarray:
-        return self._look(self.graph.tiles.ravel(), at, 99) == kind
-
-    def inside(self, at: str = CENTRE) -> np.ndarray:
-        return self._look(self.graph.tiles.ravel(), at, 99) != 99
-
-    def true(self, ghost: str, at: str = CENTRE, when: object = None) -> np.ndarray:
-        return self._look(self.ghosts[ghost], at, False)
-
-    def number(self, ghost: str, at: str = CENTRE, when: object = None) -> np.ndarray:
-        return self._look(self.ghosts[ghost], at, 0)
-
-    def of_map(self, ghost: str, when: object = None) -> int:
-        return self.numbers[ghost]
+    def read(self, reading: Reading) -> np.ndarray | int:
+        what, name, at, _ = reading
+        if at is None:
+            return self.numbers[name]
+        if what in ("true", "number"):
+            return self._look(self.ghosts[name], at, False)
+        kinds = self._look(self.graph.tiles.ravel(), at, 99)
+        return kinds != 99 if what == "inside" else kinds == name
 
 
 def test_the_axioms_of_a_proof_on_graphs_are_true_of_random_ones(rng: np.random.Generator) -> None:

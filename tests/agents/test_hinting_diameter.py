@@ -6,7 +6,7 @@ import torch
 from maze_samples import sample
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.automata.automaton import MapView
+from maze_nca_gym.agents.automata.automaton import reader
 from maze_nca_gym.agents.automata.networks.certificate import certify
 from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER, EVERYWHERE, WALKER, S
 from maze_nca_gym.mazes.families import test_levels as named_levels
@@ -35,12 +35,12 @@ def settle(tiles):
     """The paths that 64 N mazes end with, as bits, after as many iterations as it takes for the walkers to be gone."""
     kinds = {kind: as_bits(tiles == kind) for kind in DIAMETER.kinds}
     n, height, width = kinds[Tile.EMPTY].shape
-    view, quiet = MapView(kinds, np.zeros((n, len(S), height, width), np.uint64)), 0
+    reading, held, quiet = reader(kinds), np.zeros((n, len(S), height, width), np.uint64), 0
     while quiet < 4 * height * width:
-        view = view.after(DIAMETER.advance(view))
-        walking = view.signals[:, list(WALKER)].any() or (view.signals[:, [S.MOVES, S.BEFORE]]).any()
+        held = DIAMETER.advance(reading(held))
+        walking = held[:, list(WALKER)].any() or (held[:, [S.MOVES, S.BEFORE]]).any()
         quiet = 0 if walking else quiet + 1
-    return view.signals[:, S.PATH]
+    return held[:, S.PATH]
 
 
 class TestAutomaton:

@@ -89,7 +89,7 @@ def test_the_automaton_is_proven_correct_on_every_maze(automata):
 def test_the_invariant_is_true_of_real_mazes(automaton):
     for tiles in real_mazes(automaton.task, size=4):
         for signals in automaton.trace(tiles[None]):
-            assert automaton.invariant.read_by(automaton.view(tiles[None], signals)).all()
+            assert automaton.invariant.read_by(automaton.reader(tiles[None])(signals)).all()
 
 
 def test_the_ghosts_of_the_diameter_are_a_flood_from_a_farthest_tile():

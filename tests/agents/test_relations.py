@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from maze_nca_gym.agents.automata.proving.contexts import Z3
-from maze_nca_gym.agents.automata.proving.prover import _SymbolicPicture
+from maze_nca_gym.agents.automata.proving.prover import SymbolicPicture
 from maze_nca_gym.mazes import Tile, relations
 from maze_nca_gym.mazes.facts import (
     CENTRE,
@@ -84,7 +84,7 @@ class Tiles:
     from definitions, and the lemmas that were proven. Walks lead to tiles of any graph of four doors."""
 
     def __init__(self, z3, ghosts, name="", extra=()):
-        self.z3, self.picture = z3, _SymbolicPicture(z3, is_grid=False, prefix=name)
+        self.z3, self.picture = z3, SymbolicPicture(z3, is_grid=False, prefix=name)
         found = ghosts.axioms.follow.__self__
         # stages that have no axioms otherwise have them here
         self.relations = replace(found, hidden=[each for each in found.hidden if each in found.definitions])
@@ -133,7 +133,7 @@ def every(lemma):
 
 def named(ghosts, name):
     """Return the lemma that has a fact whose name begins like this."""
-    picture = _SymbolicPicture(Z3(), is_grid=False)
+    picture = SymbolicPicture(Z3(), is_grid=False)
     (found,) = [
         each
         for each in ghosts.axioms.lemmas

@@ -15,7 +15,7 @@ from tables import refused
 from test_play import PAGE, needs_node
 
 from maze_nca_gym.agents.automata import Automaton, exactly, threshold
-from maze_nca_gym.agents.automata.automaton import MapView
+from maze_nca_gym.agents.automata.automaton import reader
 from maze_nca_gym.agents.automata.kernel.coq import printed_list, printed_rule
 from maze_nca_gym.agents.automata.kernel.theorems import PREFIX, THEORY
 from maze_nca_gym.agents.automata.networks.bits import Strip, as_blocks, as_tiles
@@ -129,8 +129,8 @@ def test_arrays_words_of_bits_patches_and_blocks_agree():
     np.testing.assert_array_equal(cut(labels(each, patches).T.reshape(1, -1, 3, 3) for each in every), wanted)
     assert all(each.tape.bitwise for each in bitwise)
     assert sum(each.tape.bitwise for each in every[len(bitwise) :]) < 50
-    view = MapView({kind: packed(kind == TILES) for kind in range(4)}, packed(HELD))
-    np.testing.assert_array_equal(cut(unpacked(each.advance(view), 1) for each in bitwise), wanted[:SUMS_FROM])
+    read = reader({kind: packed(kind == TILES) for kind in range(4)})(packed(HELD))
+    np.testing.assert_array_equal(cut(unpacked(each.advance(read), 1) for each in bitwise), wanted[:SUMS_FROM])
     np.testing.assert_array_equal(cut(map(by_blocks, bitwise)), wanted[:SUMS_FROM])
 
 

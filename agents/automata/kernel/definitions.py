@@ -7,12 +7,10 @@ each iteration.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from enum import IntEnum
 from functools import reduce
 from itertools import product
 from operator import or_
-from typing import cast
 
 from maze_nca_gym.mazes.facts import (
     CENTRE,
@@ -23,6 +21,7 @@ from maze_nca_gym.mazes.facts import (
     Number,
     Picture,
     Place,
+    Reading,
     Relation,
     StageAt,
     Truth,
@@ -35,7 +34,7 @@ from maze_nca_gym.mazes.terms import Term, TileKind
 
 from ..automaton import NEIGHBOURHOODS, Automaton
 from ..proving.contexts import Z3
-from ..proving.prover import _SymbolicPicture, reading
+from ..proving.prover import SymbolicPicture, reading
 from ..theorem import Theorem
 from .coq import NotCovered
 from .facts import Atom, Below, Either, Fact, Hypothesis, No, offset_of, parts_of
@@ -44,44 +43,30 @@ from .translation import Translation
 TAP_AT = {offsets(tap)[0]: tap for tap in NEIGHBOURHOODS[9]}
 
 
-class _Rule:
-    """A picture whose values are terms, so that a rule of a game becomes a term."""
+def _unfolded(
+    symbols: Picture,
+    facts: Mapping[str, Rule],
+    stages: Mapping[str, str],
+    bound: Number | None = None,
+    bare: bool = True,
+) -> Picture:
+    """Return a picture of symbols in which a derived boolean (`facts`) is replaced by its definition, and a relation
+    (`stages`) is on only where it comes on before the round `bound`. With `bare`, relations beyond the edge are symbols
+    too, where they are off."""
 
-    def __init__(self, names: type[IntEnum], n_kinds: int) -> None:
-        self._names, self._n_kinds = names, n_kinds
+    def read(reading: Reading) -> Truth:
+        what, ghost, at, _ = reading
+        if what != "true" or at is None:
+            return symbols.read(reading)
+        if ghost in facts:
+            return facts[ghost](_unfolded(symbols, facts, stages, bound, bare), at)
+        on = symbols.read(reading)
+        if ghost in stages:
+            return on.arg(0) & (symbols.number(stages[ghost], at) < bound)
+        return on.arg(0) if bare else on
 
-    def tile(self, kind: int, at: Place = CENTRE) -> Term:
-        return Term(TileKind(kind), TAP_AT[offset_of(at)])
-
-    def inside(self, at: Place = CENTRE) -> Term:
-        return reduce(or_, (self.tile(kind, at) for kind in range(self._n_kinds)))
-
-    def true(self, ghost: str, at: Place = CENTRE, when: None = None) -> Term:
-        return Term(self._names[ghost], TAP_AT[offset_of(at)])
-
-
-class _Defined(_SymbolicPicture):
-    """A picture of symbols in which a derived boolean (`facts`) is replaced by its definition. If `bound` is set, a
-    relation (`stages`) is on only where it comes on before that round."""
-
-    facts: Mapping[str, Rule] = {}
-    stages: Mapping[str, str] = {}
-    bare = False
-    bound: Number | None = None
-
-    def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Truth:
-        if ghost in self.facts:
-            return self.facts[ghost](self, at)
-        on = super().true(ghost, at, when)
-        if ghost in self.stages and self.bound is not None:
-            return on.arg(0) & (self.number(self.stages[ghost], at) < self.bound)
-        return on.arg(0) if self.bare else on  # relations are off beyond the edge
-
-    def seen(self, **attributes: object) -> _Defined:
-        """Return a picture of the same symbols with other attributes."""
-        picture = copy(self)
-        vars(picture).update(attributes)
-        return picture
+    # `read` does not refer to itself, so that expressions of z3 are freed at once: z3 orders new ones by free numbers
+    return Picture(read)
 
 
 class Definitions:
@@ -114,21 +99,22 @@ class Definitions:
                 f"{automaton.name} needs more"
             )
         self._z3, self._automaton = z3, automaton
-        self.picture = _Defined(z3, is_grid=True)
-        self.t = self.picture.of_map("t")
+        self._symbols = SymbolicPicture(z3, is_grid=True)
+        self.t = self._symbols.of_map("t")
         found = theorem.relations
         games = {name: each for name, each in found.items() if isinstance(each, Game)}
         self.played = IntEnum("Played", [*games], start=0)  # type: ignore[misc]
-        reads = cast(Picture, _Rule(self.played, len(automaton.kinds)))
+        reads = Picture(self._term)
         self.games = [(game.first(reads, CENTRE), game.then(reads, CENTRE)) for game in games.values()]
         derived = {name: each.fact for name, each in found.items() if isinstance(each, Derived)}
         # a fact that reads numbers of the map is no relation, but stands for what it says
-        bare, of_map = self.picture.seen(bare=True), list[str]()
+        of_map = list[str]()
         for name, fact in derived.items():
-            seen = bare.seen(made={})
-            fact(seen, CENTRE)
-            of_map += [name] if any(at is None for _, at in seen.made) else []
-        self.picture.facts, self.facts = {name: derived[name] for name in of_map}, {*derived} - {*of_map}
+            symbols = SymbolicPicture(z3, is_grid=True)
+            fact(_unfolded(symbols, {}, {}), CENTRE)
+            of_map += [name] if any(at is None for _, at in symbols.made) else []
+        self._derived, self.facts = {name: derived[name] for name in of_map}, {*derived} - {*of_map}
+        self.picture = _unfolded(self._symbols, self._derived, {}, bare=False)
         self.rules = {
             name: each.fact if isinstance(each, Derived) else each.rule
             for name, each in found.items()
@@ -155,7 +141,7 @@ class Definitions:
         of_maps = {"t": Atom("t"), N_TILES: Atom("n_tiles"), SPREAD: Atom("spread")}
         of_maps |= {name: Atom("of_map", i) for i, name in enumerate((*self.of_map, *self.resting))}
         self.number_of = {name: i for i, name in enumerate(self.stages)}
-        translation = Translation(z3, self.picture.symbols, of_tiles, of_maps, automaton.name)
+        translation = Translation(z3, self._symbols.symbols, of_tiles, of_maps, automaton.name)
         self.fact, self.below = translation.fact, translation.below
         self.layers = self._layers()
         for name, of in self.resting.items():
@@ -163,6 +149,12 @@ class Definitions:
                 raise NotCovered(
                     f"Coq counts the rounds of whole layers; {name} of {automaton.name} are of a part of one"
                 )
+
+    def _term(self, reading: Reading) -> Term:
+        """Return a reading of a rule of a game as a term."""
+        what, name, at, _ = reading
+        kinds, tap = self._automaton.kinds if what == "inside" else [name], TAP_AT[offset_of(at or CENTRE)]
+        return Term(self.played[name], tap) if what == "true" else reduce(or_, (Term(TileKind(k), tap) for k in kinds))
 
     def _layers(self) -> dict[str, int]:
         """Return the number of each relation's layer: layer n + 1 is computed once layer n no longer changes.
@@ -192,7 +184,7 @@ class Definitions:
 
     def rule_of(self, relation: str) -> Fact:
         """Return the rule of a relation."""
-        return self.fact(self._z3.And(self.rules[relation](self.picture.seen(bare=True), CENTRE)))
+        return self.fact(self._z3.And(self.rules[relation](_unfolded(self._symbols, self._derived, {}), CENTRE)))
 
     def layer(self, name: str) -> list[str]:
         """Return the names of all relations of the layer that contains the given relation, itself included."""
@@ -297,7 +289,7 @@ class Definitions:
         """Return, as a z3 boolean, whether a relation's rule is true if each relation of its layer is on only where it
         came on before a round."""
         layer = {each: self.stages[each] for each in self.layer(name)}
-        return self.rules[name](self.picture.seen(bare=True, bound=bound, stages=layer), at)
+        return self.rules[name](_unfolded(self._symbols, self._derived, layer, bound), at)
 
     def earlier(self, along: str, facts: Iterable[Truth]) -> Iterator[Hypothesis]:
         """Yield the hypotheses of an induction along a relation: a fact, given for each place, is true where the
@@ -313,7 +305,7 @@ class Definitions:
         """Yield the facts that each tile has one of the task's kinds, or -1 beyond the edge, and that t is at least
         0."""
         yield Hypothesis("Times", (), CENTRE, self.t >= 0)
-        for (name, at), kind in list(self.picture.made.items()):
+        for (name, at), kind in list(self._symbols.made.items()):
             if name == "kind" and at is not None:
                 yield Hypothesis("Kinds", (), at, self._z3.And(kind >= -1, kind < len(self._automaton.kinds)))
 

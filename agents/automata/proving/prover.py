@@ -24,6 +24,7 @@ from maze_nca_gym.mazes.facts import (
     Number,
     Picture,
     Place,
+    Reading,
     Truth,
     World,
     axiom_of,
@@ -89,7 +90,7 @@ class Lemma:
         return {what: written() for what, written in self.asked.items()}
 
 
-class _SymbolicPicture:
+class SymbolicPicture(Picture):
     """A picture of symbols, each made when it is first used. On a grid, all walks to one tile are the same place."""
 
     def __init__(self, z3: Z3, is_grid: bool, prefix: str = "") -> None:
@@ -112,22 +113,17 @@ class _SymbolicPicture:
         return name if at is None else " ".join([name, *(map(str, offsets(at)[0]) if self._is_grid else [at])])
 
     def kind(self, at: Place) -> Number:
-        return self._symbol("Int", "kind", at)  # -1 is beyond the edge
+        """Return the kind of a tile, -1 beyond the edge."""
+        return self._symbol("Int", "kind", at)
 
-    def tile(self, kind: int, at: Place = CENTRE) -> Truth:
-        return self.kind(at) == int(kind)
-
-    def inside(self, at: Place = CENTRE) -> Truth:
-        return self.kind(at) >= 0
-
-    def true(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Truth:
-        return self._value("Bool", ghost, at, when) & self.inside(at)
-
-    def number(self, ghost: str, at: Place = CENTRE, when: Number | None = None) -> Number:
-        return self._value("Int", ghost, at, when)
-
-    def of_map(self, ghost: str, when: Number | None = None) -> Number:
-        return self._value("Int", ghost, None, when)
+    def read(self, reading: Reading) -> Any:
+        """Return a symbol, or a boolean of symbols."""
+        what, name, at, when = reading
+        if at is None or what == "number":
+            return self._value("Int", name, at, when)
+        if what == "true":
+            return self._value("Bool", name, at, when) & self.inside(at)
+        return self.kind(at) >= 0 if what == "inside" else self.kind(at) == name
 
     def _value(self, sort: str, ghost: str, at: Place | None, when: Number | None) -> Any:
         if when is None:
@@ -174,14 +170,14 @@ class Prover:
         self._z3 = Z3()
         self._automaton, self._theorem, self._n_unsaid = automaton, theorem, 0
         self._places = [moved(CENTRE, tap) for tap in automaton.taps]
-        self.picture = _SymbolicPicture(self._z3, self._is_grid)
+        self.picture = SymbolicPicture(self._z3, self._is_grid)
         self.t = self.picture.of_map("t")
         self._facts = [self.t >= 0]  # ranges of numbers, which no axiom needs to state
         self._axioms: list[tuple[Axiom, Truth]] = []
         self._occurs: dict[tuple[int, ...], tuple[Any, tuple[Truth, ...]]] = {}  # the facts are kept, as ids are reused
         self._suppose(self.picture)
 
-    def _suppose(self, picture: _SymbolicPicture) -> None:
+    def _suppose(self, picture: SymbolicPicture) -> None:
         """Add the axioms about a maze. An author's axiom is left out if it equals an axiom of the library."""
         said = set[int]()
         for at in self._places:
@@ -199,9 +195,9 @@ class Prover:
         kinds = [symbol for (name, _), symbol in picture.made.items() if name == "kind"]
         self._facts += [fact for kind in kinds for fact in (kind >= -1, kind < len(self._automaton.kinds))]
 
-    def maze(self, name: str) -> _SymbolicPicture:
+    def maze(self, name: str) -> SymbolicPicture:
         """Return another maze of the same size, see `Steps`."""
-        picture = _SymbolicPicture(self._z3, self._is_grid, f"{name} ")
+        picture = SymbolicPicture(self._z3, self._is_grid, f"{name} ")
         self._suppose(picture)
         places = [at for ghost, at in picture.made if ghost == "kind" and at is not None]
         self._facts += [picture.inside(at) == self.picture.inside(at) for at in places]
@@ -388,7 +384,7 @@ class Prover:
         then = self.invariant(picture, lambda at: self._pooled(self.after(picture, any_state)(at)))
         yield self._lemma("invariant", "the invariant is kept", then, inside, *before)
         if self._automaton.heals:
-            other = _SymbolicPicture(z3, self._is_grid, "before ")
+            other = SymbolicPicture(z3, self._is_grid, "before ")
             of_other = [other.kind(CENTRE) >= 0, other.kind(CENTRE) < len(self._automaton.kinds)]
             held = self.invariant(other, any_state)
             claim = "the invariant does not depend on the maze"
@@ -464,7 +460,7 @@ def _declared(facts: Sequence[Truth], uninterpreted: int) -> list[str]:
     return [*found]
 
 
-def _draw(picture: _SymbolicPicture, model: Any, of_task: Sequence[Kind], far: int) -> tuple[dict[Place, int], str]:
+def _draw(picture: SymbolicPicture, model: Any, of_task: Sequence[Kind], far: int) -> tuple[dict[Place, int], str]:
     """Return the kinds of tile of a counterexample, and the whole counterexample as text.
 
     The text contains the tiles, with `?` for any kind and a space beyond the edge, then the numbers of the map, then

@@ -13,7 +13,7 @@ from maze_nca_gym.mazes.small import mazes_to_try
 from maze_nca_gym.mazes.tasks import Task, solved
 
 from ...policies.guarantees import StepBound
-from ..automaton import Automaton, MapView, Signals
+from ..automaton import Automaton, Signals, reader
 
 MOST_ITERATIONS = 600
 """Largest number of iterations for which an automaton is run, over all sizes of mazes, the smallest first."""
@@ -103,24 +103,22 @@ def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64], most: int) 
     kinds = {kind: packed(tiles == kind) if bitwise else tiles == kind for kind in automaton.kinds}
     of_any = next(iter(kinds.values()))
     shape = (len(of_any), len(automaton.signals), *tiles.shape[1:])
-    view = MapView(kinds, np.zeros(shape, of_any.dtype))
+    reading, after = reader(kinds), np.zeros(shape, of_any.dtype)
     at_due = np.zeros((len(tiles), len(answers), *tiles.shape[1:]), np.bool_)
-    before = after = view.signals
 
     def shown() -> Signals:
-        drawn = view.signals[:, answers]
+        drawn = after[:, answers]
         return unpacked(drawn, len(tiles)) if bitwise else drawn
 
     for t in range(1, int(due.max()) + LATER + 1):
         if t > most:
             break
-        view = view.after(automaton.advance(view))
+        before, after = after, automaton.advance(reading(after))
         if t in times:
             at_due[due == t] = shown()[due == t]
-        before, after = after, view.signals
         # the state is at rest, or alternates between two states with the same answers, as a clock does
         same = t > 1 and np.array_equal(before[:, answers], after[:, answers])
-        if same and np.array_equal(automaton.advance(view), before):
+        if same and np.array_equal(automaton.advance(reading(after)), before):
             at_due[due > t] = shown()[due > t]
             break
     return t, at_due, shown()

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.mazes.facts import CENTRE, Axioms, Number, Picture, Place, Truth, implies, moved
+from maze_nca_gym.mazes.facts import CENTRE, Axioms, Number, Picture, Place, Reading, Truth, implies, moved
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
 from maze_nca_gym.mazes.relations import (
@@ -53,16 +53,15 @@ MOVER, LAUNCHER = 9 * "DR", 18 * "DR"
 """Tiles somewhere on the map: a tile that makes MOVES true, and a tile that launches a wave."""
 
 
-class _Flood:
-    """A maze whose source is the beginning of the path, and whose targets are the FAR tiles."""
+def _flood_of(maze: Picture) -> Picture:
+    """Return a maze whose source is the beginning of the path, and whose targets are the FAR tiles."""
+    ghosts: dict[Any, str] = {Tile.SOURCE: ENDS, Tile.TARGET: FARS}
 
-    def __init__(self, maze: Picture) -> None:
-        self._maze = maze
-        self.inside, self.true, self.number, self.of_map = maze.inside, maze.true, maze.number, maze.of_map
+    def read(reading: Reading) -> Any:
+        marked = reading.what == "tile" and reading.name in ghosts
+        return maze.read(Reading("true", ghosts[reading.name], reading.at) if marked else reading)
 
-    def tile(self, kind: int, at: Place = CENTRE) -> Truth:
-        ghosts: dict[int, str] = {Tile.SOURCE: ENDS, Tile.TARGET: FARS}
-        return self._maze.true(ghosts[kind], at) if kind in ghosts else self._maze.tile(kind, at)
+    return Picture(read)
 
 
 def invariant_theorem(path: CanonicalPath) -> Theorem:
@@ -70,7 +69,7 @@ def invariant_theorem(path: CanonicalPath) -> Theorem:
     flood = canonical_path(path.order)
 
     def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
-        found: dict[Any, Truth] = {**flood.axioms(_Flood(picture), at, t), **place_axioms(picture, at)}
+        found: dict[Any, Truth] = {**flood.axioms(_flood_of(picture), at, t), **place_axioms(picture, at)}
         corner = ~picture.inside(moved(at, "U")) & ~picture.inside(moved(at, "L"))
         found["the first tile has place 0"] = implies(picture.inside(at) & corner, picture.number(PLACE, at) == 0)
         for side in ("L", "R"):
@@ -137,7 +136,7 @@ class _Facts:
 
     def of_flood(self, maze: Picture, state: State, at: Place) -> Truth:
         """Return whether the facts about the flood and the path hold."""
-        s, flood = self.path.signals, _Flood(maze)
+        s, flood = self.path.signals, _flood_of(maze)
         begins = flood.tile(Tile.SOURCE, at)
         wet, order = flooded(flood, at, self.age), self.path.order
         said = {s["FLOOD"]: wet, s["MARK"]: begins & (self.age == 1), s["END"]: begins & (self.age >= 2)}
