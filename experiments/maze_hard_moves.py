@@ -8,6 +8,7 @@ edited, rotated or mirrored.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,12 +20,16 @@ from numpy.typing import NDArray
 from experiments.kept import Record, kept
 from experiments.maze_hard import N_ITERATIONS, N_VALIDATED, cut_answers
 from maze_nca_gym.agents import evaluate, load, train
+from maze_nca_gym.agents.policies.policy import for_task
+from maze_nca_gym.agents.policies.weights import save_model
+from maze_nca_gym.agents.runs import DESCRIPTION, METRICS, read_metrics, write_json
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import KINDS, LevelSet, Task, Tile, Tiles, register_task
 from maze_nca_gym.mazes.benchmark_sets.hard import ORDER
 from maze_nca_gym.mazes.benchmark_sets.original import read_original
 from maze_nca_gym.mazes.guidance import STEPS, Guidance
 from maze_nca_gym.mazes.solvers import distances, is_optimal, shortest_path
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH
 
 NAME = "maze-hard-with-moves"
 NEVER = 2**30
@@ -83,6 +88,38 @@ def measured(model: str, levels: str) -> Record:
     return {"exact": row.metrics.complete.value, "optimal": row.metrics.optimal.value}
 
 
+def write_network(out: Path, seed: int, n_answers: int, n_channels: int) -> Path:
+    """Write the network of the last stage as a policy for the package's own task, in the labels' order of directions.
+
+    The task of the trainings exists in this experiment alone, so no other command could load their files. Like the
+    folder of a run, `network` contains `model.safetensors` and a description, here of all stages together.
+
+    Args:
+        out: folder with the folders of the stages.
+        seed: seed of the draws.
+        n_answers: number of mazes that it learned from.
+        n_channels: number of the network's channels.
+
+    Returns:
+        The model's file.
+    """
+    stages, folder = sorted(out.glob("stage-*")), out / "network"
+    folder.mkdir(exist_ok=True)
+    last = json.loads((stages[-1] / DESCRIPTION).read_text(encoding="utf-8"))
+    options = f"--seed {seed} --n-answers {n_answers} --n-channels {n_channels} --stages {len(stages)}"
+    description = {
+        "command": f"python -m experiments.maze_hard_moves --data FOLDER {options}",
+        "data": f"{n_answers} of the 1,000 training mazes of Maze-Hard and parts of their answers, neither turned nor "
+        "mirrored, with the first move at each tile of an answer; python -m experiments.maze_hard_moves",
+        "supervision": "answers and their moves",
+        "seconds": sum(read_metrics(stage / METRICS)[-1]["seconds"] for stage in stages),
+        **{fact: last[fact] for fact in ("device", "processes", "threads", "versions")},
+    }
+    write_json(folder / DESCRIPTION, description)
+    network = for_task(load(stages[-1] / "model.safetensors"), SHORTEST_PATH.ordered(ORDER).name)
+    return save_model(network, folder / "model.safetensors")
+
+
 def main(
     data: Path,
     out: Path = Path("runs/maze-hard-moves"),
@@ -94,7 +131,8 @@ def main(
 ) -> None:
     """Train on parts of answers and their moves, and measure on the mazes that are held out for validation.
 
-    The folder receives a folder for each stage and, for each stage that has ended, a file with its results. The same
+    The folder receives a folder for each stage and, for each stage that has ended, a file with its results. The folder
+    `network` then contains the last network for the task `shortest-path-DLRU`, which every command loads. The same
     command continues after an interruption.
 
     Args:
@@ -151,6 +189,7 @@ def main(
         )
         result = kept(model.parent / "validation.json", measured, str(model), str(out / "validation.npz"))
         print(f"stage {i + 1}: exact {result['exact']:.1%}, valid and optimal {result['optimal']:.1%}")
+    write_network(out, seed, n_answers, n_channels)
     if test:
         LevelSet(read_original("test", data)[0], {"task": task}).save(out / "test.npz")
         result = kept(out / "test.json", measured, str(model), str(out / "test.npz"))

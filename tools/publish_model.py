@@ -41,7 +41,7 @@ from maze_nca_gym.support.options import check
 FOLDER = Path(str(pretrained.__file__)).parent
 METRICS = ("accuracy", "paper_accuracy", "complete", "optimal")
 ORDER = ("task", "description", "role", "when", "unshipped", "highlight", "measured", "guarantees", "made_by")
-ORDER += ("made_in", "versions", "data", "modules")
+ORDER += ("made_in", "versions", "data", "supervision", "modules")
 """Order of the entries of a card; others come last. The modules register what its configuration names."""
 
 
@@ -49,7 +49,8 @@ def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
     """Return the entries of a card about the origin of a model.
 
     Args:
-        run: the `config.json` of its run.
+        run: the `config.json` of its run. An experiment of several trainings states the supervision instead of a
+            configuration.
         seconds: the time that the training took.
     """
     imported = re.search(r"--import (\S+)", run["command"])
@@ -59,8 +60,7 @@ def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
         "versions": run["versions"],
         "data": run["data"],
         **({"modules": imported[1].split(",")} if imported else {}),
-        "configuration": run["configuration"],
-        **({"certificate": run["certificate"]} if "certificate" in run else {}),
+        **{key: run[key] for key in ("supervision", "configuration", "certificate") if key in run},
     }
 
 
@@ -117,19 +117,22 @@ def write_card(name: str, **changes: Any) -> None:
 def publish_model(name: str, run: Path, description: str) -> None:
     """Copy the model of a run into the package, and write its origin on a card."""
     model = load_model(run / "model.safetensors")
-    seconds = read_metrics(run / "metrics.jsonl")[-1]["seconds"]
-    about = origin(json.loads((run / "config.json").read_text(encoding="utf-8")), seconds)
+    said = json.loads((run / "config.json").read_text(encoding="utf-8"))
+    about = origin(said, said["seconds"] if "seconds" in said else read_metrics(run / "metrics.jsonl")[-1]["seconds"])
     save_model(model, FOLDER / name)
     write_card(name, task=model.task, description=description, guarantees=model.guarantees.to_json(), **about)
 
 
-def publish_iterations(name: str) -> None:
-    """Choose the iterations of a model of the package, and store them in its file and on its card."""
+def publish_iterations(name: str, families: list[str] | None) -> None:
+    """Choose the iterations of a model of the package, and store them in its file and on its card.
+
+    By default the validation levels are of the families on which it was trained.
+    """
     model = load_model(FOLDER / f"{name}.safetensors")
     card = read_card(name)
     for module in card.get("modules", ()):
         import_module(module)
-    families = card.get("configuration", {}).get("families", ["random"])
+    families = families or card.get("configuration", {}).get("families", ["random"])
     number = find_iterations(model, families)
     save_model(with_iterations(model, number), FOLDER / name)
     write_card(name, guarantees=model.guarantees.to_json())
@@ -181,6 +184,7 @@ def main() -> None:
     for part, publish in works:
         part.add_argument("name", help="name of the policy")
         part.set_defaults(publish=publish)
+    iterations.add_argument("--families", nargs="+", help="families of the validation levels")
     model.add_argument("run", type=Path, help="folder of the training run")
     model.add_argument("--description", required=True, help="one line, such as those of the existing cards")
     figures.add_argument("results", type=Path, help="results.json of `maze-nca-gym evaluate` with that policy")

@@ -296,6 +296,8 @@ class TestPolicies:
             ('{"data": "six mazes", "configuration": {"guidance": 0.0}}', ("answers", "six mazes")),
             ('{"data": "six mazes", "configuration": {"guidance": 1.0}}', ("guidance", "six mazes")),
             ('{"data": "six mazes", "configuration": {}, "certificate": {}}', ("rule", "six mazes")),
+            *((f'{{"data": "six mazes", "supervision": {wrong}}}', unstated) for wrong in ('"magic"', "[]", "null")),
+            ('{"data": "six mazes", "supervision": "rewards"}', ("rewards", "six mazes")),
         ):
             (tmp_path / "config.json").write_text(text)
             row = bench("small-9", policies=str(file), n=1).rows[0]
@@ -371,6 +373,7 @@ class TestStreams:
         share = 100 * routes.mean()
         assert 50 < share < 100
         assert f"In the first 4 streams, {share:.1f} % of the mazes have a route" in said
+        assert f"draws a path on every maze scores at most {share:.1f} % of the mazes and 75.0 % of the streams" in said
         assert "differ" not in said
         assert "of the first 4 to 9 instances" in notes_of([replace(rows[0], n=n) for n in (4, 9)], ())
 
@@ -505,6 +508,37 @@ class TestBoard:
         assert "| EqR, width 64 | 66,400 | answers, peak | 100 |" in page
         tables = page[page.index("## maze-unique-30") :]
         assert {line.count("|") for line in tables.splitlines() if line.startswith("|")} == {6}
+
+    def test_exact_labels_of_other_ties_are_marked_and_explained(self, small):
+        board = bench(["small-9", "dt-net-9"], policies="shortest-path-bfs", n=12)
+        unmarked, marked = board.markdown().split("\n## dt-net-9\n")[1].split("\n## small-9\n")
+        (row,) = (line for line in marked.splitlines() if line.startswith("| `shortest-path-bfs` |"))
+        assert re.search(r"\| \d+\.\d ‡ \(\d", row)
+        assert row.count("‡") == 1
+        note = "‡ marks solvers that break ties in another order than the labels."
+        assert (note in marked, "‡" in unmarked) == (True, False)
+
+    def test_a_page_says_on_how_many_mazes_its_rows_were_measured(self, small):
+        few = bench(["small-9", "dt-net-9", "edits-23"], policies="shortest-path-bfs", n=2)
+        page = Board((*few.rows, *bench("dt-net-9", policies="nca-shortest-path", n=3).rows)).markdown()
+        assert "\n- Measured here on the first 2 of 12 mazes\n" in page
+        assert "\n- Measured here on the first 2 to 3 of 1,000 mazes\n" in page
+        assert "\n- Measured here on the first 2 of 100 streams of 33 mazes\n" in page
+        assert "\n- Measured here on all 12 mazes\n" in bench("small-9", policies="shortest-path-bfs").markdown()
+
+    def test_facts_about_trainings_stand_only_where_their_rows_are(self, tmp_path):
+        said = "On Maze-Hard, the best published network of one pass is aNCA: 94.18 % *valid and optimal*."
+        board = Board.load(DOCS)
+        page = board.markdown()
+        assert said in page
+        alone, moves = (
+            f"{line.values[OPTIMAL]:.1f} %"
+            for name in ("answers-DLRU", "moves-DLRU")
+            for line in lines_of([row for row in board.rows if row.set == "maze-hard-30"], ())
+            if line.name == name
+        )
+        assert f"Networks of this package reach {alone} from the same answers alone, and {moves} if they also" in page
+        assert said not in Board(tuple(row for row in board.rows if row.training != "moves-DLRU")).markdown()
 
     def test_the_command_prints_a_table_and_the_notes_with_details_alone(self, tmp_path, capsys):
         words = ["bench", "maze-unique-30", "--policies", "shortest-path-bfs", "--n", "2", "--out", str(tmp_path)]

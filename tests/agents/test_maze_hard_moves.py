@@ -2,17 +2,26 @@
 
 import json
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from experiments.maze_hard import cut_answers
-from experiments.maze_hard_moves import NEVER, answer_moves, walked
-from maze_nca_gym.mazes import Tile
+from experiments.maze_hard_moves import NAME, NEVER, answer_moves, walked, write_network
+from maze_nca_gym.agents import load
+from maze_nca_gym.agents.evaluation.leaderboard.entrants import learned_from
+from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.weights import save_model
+from maze_nca_gym.agents.runs import DESCRIPTION, METRICS
+from maze_nca_gym.mazes import Tile, register_task
 from maze_nca_gym.mazes.benchmark_sets import find_benchmark_set
 from maze_nca_gym.mazes.guidance import STEPS, first_steps
 from maze_nca_gym.mazes.solvers import shortest_path
+from maze_nca_gym.mazes.tasks import SHORTEST_PATH, TASKS
+from tools.publish_model import origin
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,6 +59,30 @@ def test_a_level_with_other_walls_has_no_moves(solved):
     moves = answer_moves(tiles[:1], labels[:1])(tiles[1:])
     assert not moves.channels.any()
     np.testing.assert_array_equal(moves.after == 0, tiles[1:] == Tile.WALL)
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_a_network_is_written_for_the_task_that_every_command_knows(tmp_path):
+    register_task(replace(SHORTEST_PATH, name=NAME))
+    network = NCA(4, 8, cut_corners=True, n_iterations=None, task=NAME)
+    for i in (1, 2):
+        (stage := tmp_path / f"stage-{i}").mkdir()
+        save_model(network if i == 2 else NCA(4, 8, task=NAME), stage / "model")
+        facts = {"device": "cpu", "processes": 1, "threads": i, "versions": {"torch": "2"}}
+        (stage / DESCRIPTION).write_text(json.dumps(facts), encoding="utf-8")
+        (stage / METRICS).write_text(f'{{"update": 1, "seconds": {i}}}\n', encoding="utf-8")
+    file = write_network(tmp_path, 3, 100, 8)
+    TASKS.remove(NAME)
+    written = load(file)
+    assert written.task == "shortest-path-DLRU"
+    assert all(torch.equal(a, b) for a, b in zip(written.parameters(), network.parameters(), strict=True))
+    supervision, data = learned_from(str(file))
+    assert supervision == "answers and their moves"
+    assert data.startswith("100 of the 1,000 training mazes of Maze-Hard and parts of their answers")
+    card = origin(json.loads((file.parent / DESCRIPTION).read_text(encoding="utf-8")), 3)
+    assert (card["supervision"], card["made_in"]["threads"]) == (supervision, 2)
+    assert card["made_by"].endswith(" --seed 3 --n-answers 100 --n-channels 8 --stages 2")
+    assert "configuration" not in card
 
 
 def test_the_pages_have_the_figures_of_the_five_seeds():

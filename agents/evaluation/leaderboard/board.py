@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
 from maze_nca_gym.support.files import user_path, validated_read
 from maze_nca_gym.support.options import check
 from maze_nca_gym.support.pictures import any_backend, beside_results
@@ -17,8 +17,9 @@ from maze_nca_gym.support.tables import Table
 from ...policies.registry import list_policies
 from ..figure_options import FigureFormat, FigureWidth
 from ..records import Results
-from .answers import CANONICAL, EXACT
+from .answers import EXACT, OPTIMAL
 from .rows import (
+    OTHER_TIES,
     SUPERVISIONS,
     UNSTATED,
     Measured,
@@ -32,17 +33,23 @@ from .rows import (
 )
 
 BOARD, PAGE, SOURCES, PICTURE = "leaderboard.json", "leaderboard.md", "leaderboard-sources.md", "leaderboard"
+_HARD, _ALONE, _WITH_MOVES = "maze-hard-30", "answers-DLRU", "moves-DLRU"
+"""A set, and the names of two trainings on the answers of its training mazes."""
 _HEAD = f"""# Leaderboard
 
 This page compares published networks with the policies of this package: the percentage of mazes that each solver
 answers correctly. `maze-nca-gym bench` made the page and a second page with the [sources]({SOURCES}), which lists the
 training and the measurement behind each row.
 """
-_SUMMARY = """\
+_SUMMARY = f"""\
 ## The best of each kind
 
-Each row of the table is a set of mazes with published results. Compare figures only within a row, because sets and
-scores differ.
+Two figures are comparable if they share three things:
+
+1. The set and the score: the figures stand in the same row of this table.
+2. The supervision: the columns of this table, or the entry *learns from* in the tables below.
+3. The training mazes. They often differ within a row, and the [sources]({SOURCES}) list them. For example, on Maze-Hard
+   `nca-shortest-path` learned from generated mazes, and the published networks from 1,000 mazes of Maze-Hard.
 """
 _COLUMNS = """
 The columns differ in training:
@@ -51,18 +58,13 @@ The columns differ in training:
   cell names something else. A solver that *searches* runs several times on a maze and chooses an answer without knowing
   the solution.
 - **answers**: networks that learned from solutions alone.
+- **answers and their moves**: networks that learned from solutions and from the first move at each tile of a solution.
 - **guidance**: networks that learned from solutions and from the first move at every tile.
 - **rule, by hand**: networks that learned from an automaton, and weights that were written from rules or by hand.
 
-† marks figures on other mazes of the same kind. *Peak* marks the moment of a training at which the test mazes were
-solved best.
-
-Training mazes differ within a row too, and the sources list them. For example, on Maze-Hard `nca-shortest-path` learned
-from generated mazes. The five networks guided-DLRU (98.4 % on average) learned from the 1,000 published training mazes,
-with the preset `guided` and the labels' order of directions: down, left, right, up. Among networks that learned from
-the solutions of these mazes alone, the published aNCA is ahead of this package's networks.
+† marks figures on other mazes of the same kind. *Peak* means that the checkpoint was selected on the test mazes, so the
+figure flatters the solver.
 """
-
 _SOURCES = f"""# Leaderboard: sources
 
 How each row of the [leaderboard]({PAGE}) was trained and measured, set by set. Made by `maze-nca-gym bench`.
@@ -81,32 +83,34 @@ _EXPLANATION = f"""
 - A name in `code font` is a policy of this package. Other measured rows are networks or files that the package does not
   include.
 - † marks published figures on other mazes of the same kind.
+- {OTHER_TIES} marks exact labels of solvers that break ties in another order than the labels. Such a solver can have
+  0 % *exact label* and 100 % *valid and optimal*.
 
-In the tables of the sets, a comparison of rows is fair if they have the same entry in the column **learns from**:
+The column **learns from** names the supervision. Compare rows with the same entry, and look at their training mazes in
+the [sources]({SOURCES}):
 
 | learns from | training |
 |---|---|
 {chr(10).join(f"| *{name}* | {how} |" for name, how in SUPERVISIONS.items())}
 
 *Search* is added for solvers that run several times on a maze and choose an answer without knowing the solution. *Peak*
-is added for results from the moment of a training at which the test mazes were solved best.
+is added if the checkpoint was selected on the test mazes, so that the figure flatters the solver.
 
 | score | counts |
 |---|---|
 | **exact label** | mazes in which every tile equals the set's single label. If shortest paths tie, another shortest \
 path counts as wrong, so this score is at most *valid and optimal*. The labels of Maze-Hard are breadth-first paths \
-from the start, with ties in the order down, left, right, up. A \
-solver with another order can have 0 % here and 100 % *valid and optimal* |
+from the start, with ties in the order down, left, right, up |
 | **canonical** | mazes with the one shortest path that this package trains on, in the policy's order of directions |
 | **valid** | mazes with one line of free tiles from start to goal |
 | **valid and optimal** | mazes with such a line that is as short as possible |
 | **first move** | if a maze is solved from every tile: the paths with a first move that comes nearer to the goal |
 | **moves followed** | the tiles from which a walk that always takes the first move is a shortest path |
-| **restarted** | on edit streams: the mazes that are solved if the policy begins from zeros on each maze. Any \
-shortest path counts, and an empty path if there is no route |
-| **reused** | the same if the policy continues from the state of the previous maze. In both cases the policy runs \
-on each maze for the number of iterations in the sources |
-| **whole** | the streams in which all mazes are solved |
+| **restarted** | on edit streams: the mazes that are solved if the policy starts each maze from zeros, for the \
+number of iterations in the sources. Any shortest path counts, and an empty path if there is no route |
+| **reused** | on edit streams: the mazes that are solved if the policy starts each maze from its last state on the \
+previous maze, for the same number of iterations |
+| **restarted whole**, **reused whole** | the streams in which all mazes are solved |
 
 The mazes of a stream are alike, and so are the tiles of a maze. The intervals therefore treat a stream or a maze as one
 case that is solved completely or not at all.
@@ -119,6 +123,21 @@ def _shown(line: Standing, name: str) -> str:
         is_included = line.name.removeprefix("symmetrised:") in list_policies(all=True)
         return f"`{line.name}`" if is_included else line.name
     return line.name + " †" * (line.entry.set != name or getattr(line.entry, "mazes", "same") != "same")
+
+
+def _percentage(line: Standing, score: str) -> str:
+    """Return the percentage of a line with its spread, and a mark if its ties have another order than the labels."""
+    percentage, spread = line.text(score)
+    return percentage + f" {OTHER_TIES}" * (score == EXACT and line.has_other_ties) + spread
+
+
+def _measured_on(benchmark: BenchmarkSet, ns: set[int]) -> str:
+    """Return on how many instances of a set its rows were measured here; the rows may have several numbers."""
+    kind = f"streams of {benchmark.stream} mazes" if benchmark.stream > 1 else "mazes"
+    if ns == {benchmark.n}:
+        return f"measured here on all {benchmark.n:,} {kind}"
+    n = " to ".join(f"{number:,}" for number in sorted({min(ns), max(ns)}))
+    return f"measured here on the first {n} of {benchmark.n:,} {kind}"
 
 
 def _cell(line: Standing, score: str, name: str) -> str:
@@ -154,10 +173,11 @@ class Board(Results[Measured]):
             scores, cells = scores_of(rows, others), []
             for line in lines_of(rows, others):
                 weights = "" if line.entry.weights is None else f"{line.entry.weights:,}"
-                percentages = ("".join(line.text(score)) for score in scores)
+                percentages = (_percentage(line, score) for score in scores)
                 cells.append((_shown(line, name), weights, line.entry.learns_from, *percentages))
             tiles = f"{benchmark.side} x {benchmark.side} tiles"
             facts = [*benchmark.stands_for.split("; "), tiles, *f"source: {benchmark.source}".split("; ")]
+            facts.append(_measured_on(benchmark, {row.n for row in rows}))
             bullets = [f"- {fact[0].upper()}{fact[1:]}" for fact in facts]
             table = Table(("solver", "weights", "learns from", *scores), cells, ("weights", *scores))
             page = compared if others else alone
@@ -166,7 +186,7 @@ class Board(Results[Measured]):
             alone = ['<details markdown="1">', "<summary>Sets without published results</summary>", "", *alone]
             alone += ["</details>", ""]
         best = self.best()
-        summary = [_SUMMARY, best.markdown(), _COLUMNS] if best.rows else []
+        summary = [_SUMMARY, *self._from_the_same_answers(), best.markdown(), _COLUMNS] if best.rows else []
         return "\n".join([_HEAD.rstrip() + "\n", *summary, _PICTURE * picture + _EXPLANATION, *compared, *alone])
 
     def best(self) -> Table:
@@ -188,6 +208,21 @@ class Board(Results[Measured]):
             cells.append((f"[{name}](#{name})", main, *best_cells))
         shown = [i for i in range(len(heads)) if i < 2 or any(row[i] for row in cells)]
         return Table([heads[i] for i in shown], [tuple(row[i] for i in shown) for row in cells])
+
+    def _from_the_same_answers(self) -> list[str]:
+        """Return a paragraph about networks that learned from the answers of Maze-Hard, alone and with the moves in
+        them; nothing if the board lacks the rows of either."""
+        lines = {line.name: line for line in lines_of(self.by_set().get(_HARD, []), published_beside(_HARD))}
+        if not {_ALONE, _WITH_MOVES} <= lines.keys():
+            return []
+        theirs = (line for line in lines.values() if not line.is_ours and not line.entry.searches)
+        best = max(theirs, key=lambda line: line.values.get(OPTIMAL, 0))
+        first, alone, moves = (line.text(OPTIMAL)[0] for line in (best, lines[_ALONE], lines[_WITH_MOVES]))
+        return [
+            f"On Maze-Hard, the best published network of one pass is {best.name}: {first} % *valid and optimal*.\n"
+            f"Networks of this package reach {alone} % from the same answers alone, and {moves} % if they also learn\n"
+            "the moves that these answers contain.\n"
+        ]
 
     def sources(self) -> str:
         """Return a Markdown page with the training and the measurement of each row, published results included."""
@@ -225,7 +260,7 @@ class Board(Results[Measured]):
             lines = lines_of(rows, others)
             for score in dict.fromkeys(result.score for result in others) or [main_score(rows, others)]:
                 shown = [(line, line.values[score]) for line in lines if score in line.values]
-                aims = [(line, value) for line, value in shown if value >= line.values.get(CANONICAL, 0)]
+                aims = [(line, value) for line, value in shown if not line.has_other_ties]
                 panels[f"{name}: {score}"] = aims if score == EXACT else shown
         return draw_board(panels, user_path(path), width)
 

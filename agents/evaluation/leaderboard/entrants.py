@@ -28,7 +28,7 @@ from ..named_metrics import score_named
 from ..statistics import mean, proportion
 from .answers import OPTIMAL, judge, judge_moves
 from .predictions import SUFFIXES
-from .rows import RESTARTED, REUSED, SEED, UNSTATED, WHOLE, Measured
+from .rows import RESTARTED, REUSED, SEED, SUPERVISIONS, UNSTATED, WHOLE, Measured
 
 
 def find_entrants(
@@ -76,6 +76,9 @@ def learned_from(name: str | None) -> tuple[str, str]:
         else:
             return UNSTATED, UNSTATED
         options, data = about.get("configuration"), str(about["data"])
+        if "supervision" in about:
+            check(about["supervision"] in SUPERVISIONS, f"unknown supervision {about['supervision']!r}")
+            return about["supervision"], data
         if options is None:
             return ("rewards", data) if "hyperparameters" in about else ("by hand", "no mazes")
         taught = "guidance" if options.get("guidance") else "answers"

@@ -10,11 +10,11 @@ from typing import Any
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from ..drawing import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILION, figure, label_points, legend, panels
+from ..drawing import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILION, figure, label_points, legend, panels
 from ..figure_options import WIDTHS, FigureWidth
 from .rows import SUPERVISIONS, Standing
 
-COLOURS = dict(zip(SUPERVISIONS, (ORANGE, BLUE, GREEN, VERMILION, PURPLE, GREY), strict=True))
+COLOURS = dict(zip(SUPERVISIONS, (ORANGE, SKY, BLUE, GREEN, VERMILION, PURPLE, GREY), strict=True))
 """Supervision -> colour."""
 
 

@@ -15,7 +15,7 @@ from maze_nca_gym.support.options import Between, OneOf, Option, check, check_kn
 
 from ..records import row_in_words
 from ..statistics import Estimate, deviation
-from .answers import EXACT, FIRST_MOVE, FOLLOWED, OPTIMAL, SCORES
+from .answers import CANONICAL, EXACT, FIRST_MOVE, FOLLOWED, OPTIMAL, SCORES
 
 RESTARTED, REUSED = "restarted", "reused"
 """Scores of the mazes of edit streams: the policy starts each maze from a fresh state, or from its latest state."""
@@ -27,6 +27,7 @@ MAIN = (EXACT, FIRST_MOVE, FOLLOWED, OPTIMAL, *WHOLE, *WHOLE.values())
 UNSTATED = "not stated"
 SUPERVISIONS = {
     "answers": "solutions alone",
+    "answers and their moves": "solutions, and the first move at each tile of a solution",
     "guidance": "solutions, and the first move at every tile",
     "rule": "an automaton, its rules or its steps",
     "rewards": "rewards alone, by reinforcement learning",
@@ -34,6 +35,8 @@ SUPERVISIONS = {
     UNSTATED: "unknown here",
 }
 """Supervision, the source of a policy's weights -> its explanation."""
+OTHER_TIES = "‡"
+"""Mark of exact labels of solvers that break ties in another order than the labels."""
 SEED = " #"
 """Text in a row's name between the name of a training and the number of its seed."""
 
@@ -218,6 +221,11 @@ class Standing:
         """Whether this package measured the line's scores."""
         return isinstance(self.entry, Measured)
 
+    @property
+    def has_other_ties(self) -> bool:
+        """Whether more paths are canonical in the solver's order of directions than equal the set's labels."""
+        return self.values.get(CANONICAL, 0) > self.values.get(EXACT, 100)
+
     def text(self, score: str) -> tuple[str, str]:
         """Return the percentage and the spread of a score, as texts; both are empty if the line lacks the score."""
         digits = ".1f" if self.is_ours else "g"
@@ -297,20 +305,24 @@ def main_score(rows: Sequence[Measured], others: Sequence[Published]) -> str:
 
 
 def notes_of(rows: Sequence[Measured], others: Sequence[Published]) -> str:
-    """Return the note below a set's table.
+    """Return the note above a set's table.
 
-    The note states the order of the rows, the numbers of instances if they differ between rows and, for sets with mazes
-    without a route, the best possible score of a solver that always draws something.
+    The note states the order of the rows, the numbers of instances if they differ between rows, and the best possible
+    score of a solver that draws a path on every maze if some mazes have no route. It explains the mark of solvers that
+    break ties in another order than the labels.
     """
     benchmark, ns = BENCHMARK_SETS[rows[0].set], sorted({row.n for row in rows})
     note = f"Rows are in order of *{main_score(rows, others)}*. Solvers without this score come last."
     if len(ns) > 1:
         note += f" Rows are of the first {ns[0]:,} to {ns[-1]:,} instances. Compare rows with the same number."
+    if any(line.has_other_ties for line in lines_of(rows, ())):
+        note += f" {OTHER_TIES} marks solvers that break ties in another order than the labels."
     if benchmark.may_be_empty:
         routes = shortest_path(benchmark.levels(ns[-1]).tiles).any(axis=(1, 2)).reshape(ns[-1], -1)
         mazes, streams = (f"{100 * of.mean():.1f} %" for of in (routes, routes.all(axis=1)))
         note += (
             f" In the first {ns[-1]:,} streams, {mazes} of the mazes have a route, and {streams} of the streams have "
-            "a route throughout. A solver that always draws something cannot score more."
+            f"a route throughout. A solver that draws a path on every maze scores at most {mazes} of the mazes and "
+            f"{streams} of the streams."
         )
     return note
