@@ -74,7 +74,7 @@ def retrain(name: str, card: Mapping[str, Any], folder: Path, threads: int | Non
     """
     configuration = card.get("configuration")
     if configuration is None:
-        raise ValueError(f"{name} was not trained: its card has no configuration")
+        raise ValueError(f"the card of {name} has no training configuration; its weights are from: {card['made_by']}")
     if "; " in (commands := card.get("made_by", "")):
         runs = "\n  ".join(commands.split("; "))
         raise ValueError(f"{name} was trained in several runs, and its card has the configuration of one:\n  {runs}")
@@ -102,9 +102,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/retrain"), help="folder of the runs")
     parser.add_argument("--threads", type=int, help="number of CPU threads, by default that on the card")
     arguments = parser.parse_args()
-    known = {name: card for name, card in cards().items() if "configuration" in card and "unshipped" not in card}
+    known = {name: card for name, card in cards().items() if "unshipped" not in card}
     if arguments.name not in known:
-        parser.error(unknown_name("trained model", arguments.name, known))
+        parser.error(unknown_name("model", arguments.name, known))
     card = known[arguments.name]
     try:
         policy = retrain(arguments.name, card, arguments.out / arguments.name, arguments.threads)

@@ -50,6 +50,7 @@ NAME_PARTS = {
     "borderless": "trained further, on levels of which half have no border",
     "aligned": "learned from solutions alone, with exact weights at the start",
     "hard": "learned from the 1,000 training mazes of maze-hard-30-redrawn alone, and the first move at their tiles",
+    "moves": "learned from 900 training mazes of maze-hard-30: their solutions, and the first moves in these",
     "small": "learned from solutions of random 16x16 mazes alone",
     "baseline": "small, of an architecture of the paper, after 6 % of its updates",
 }

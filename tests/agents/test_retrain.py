@@ -87,13 +87,23 @@ def test_hashes_tell_names_shapes_and_values_apart():
     assert len({retrain.weights_hash(each) for each in [weights, *others]}) == 4
 
 
-def test_a_model_that_was_written_by_hand_is_refused(tmp_path, capsys, monkeypatch):
-    with pytest.raises(ValueError, match="nca-x was not trained: its card has no configuration"):
-        retrain.retrain("nca-x", {"made_by": "hand"}, tmp_path)
-    monkeypatch.setattr(sys, "argv", ["retrain", "nca-shortest-path-exact-weights"])
+@for_each("name", [name for name, card in cards().items() if "configuration" not in card])
+def test_a_card_without_a_configuration_is_refused_with_the_command_of_its_experiment(
+    tmp_path, capsys, monkeypatch, name
+):
+    said = f"the card of {name} has no training configuration; its weights are from: python -m experiments."
+    refused(said, retrain.retrain, name, cards()[name], tmp_path)
+    monkeypatch.setattr(sys, "argv", ["retrain", name])
     with pytest.raises(SystemExit):
         retrain.main()
-    assert "unknown trained model 'nca-shortest-path-exact-weights'" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
+
+
+def test_an_unknown_model_is_refused(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["retrain", "mlp-shortest-path-baseline"])
+    with pytest.raises(SystemExit):
+        retrain.main()
+    assert "unknown model 'mlp-shortest-path-baseline'" in capsys.readouterr().err
 
 
 @pytest.mark.slow
