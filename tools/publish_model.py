@@ -20,7 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from maze_nca_gym.agents.automata import prove
 from maze_nca_gym.agents.automata.networks.certificate import certify
 from maze_nca_gym.agents.automata.registry import find_automaton
 from maze_nca_gym.agents.automata.run import earned
-from maze_nca_gym.agents.evaluation.iterations import find_iterations, with_iterations
+from maze_nca_gym.agents.evaluation.iterations import find_iterations
 from maze_nca_gym.agents.policies import pretrained
 from maze_nca_gym.agents.policies.guarantees import Guarantees
 from maze_nca_gym.agents.policies.policy import subject_of
@@ -134,7 +134,8 @@ def publish_iterations(name: str, families: list[str] | None) -> None:
         import_module(module)
     families = families or card.get("configuration", {}).get("families", ["random"])
     number = find_iterations(model, families)
-    save_model(with_iterations(model, number), FOLDER / name)
+    model.guarantees = replace(model.guarantees, n_iterations=number)
+    save_model(model, FOLDER / name)
     write_card(name, guarantees=model.guarantees.to_json())
     print(f"{name}: {number} iterations, chosen on validation levels of {', '.join(families)}")
 
