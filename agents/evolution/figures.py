@@ -44,8 +44,8 @@ def draw_evolution(run: RunFolder, snapshots: Sequence[Snapshot], task: Task, ti
         OSError: a file could not be written.
     """
     rounds = [line["round"] for line in run.lines]
-    with figure(run.path / CURVES, 12, 4, title) as drawn:
-        shown = panels(drawn, len(PANELS), len(PANELS))
+    with figure(run.path / CURVES, 12, 4, title) as picture:
+        shown = panels(picture, len(PANELS), len(PANELS))
         for axes, colour, (name, (label, written)) in zip(shown, COLOURS, PANELS.items(), strict=False):
             values = [line[name] for line in run.lines]
             curve(axes, rounds, values, color=colour, end=7, linewidth=2)
@@ -55,8 +55,8 @@ def draw_evolution(run: RunFolder, snapshots: Sequence[Snapshot], task: Task, ti
             axes.set(xlabel="rounds", xlim=(-0.03 * last, 1.03 * last), ylim=(-0.03 * most, 1.06 * most))
             count_axis(axes.xaxis, 6)
         fraction_axis(shown[-1])
-        drawn.draw_without_rendering()  # places the panels; the title belongs over that in the middle
-        drawn.texts[0].set_x(shown[1].get_position().intervalx.mean())
+        picture.draw_without_rendering()  # places the panels; the title belongs over that in the middle
+        picture.texts[0].set_x(shown[1].get_position().intervalx.mean())
     by_round = dict(zip(rounds, run.lines, strict=True))
     frames = [_frame(snapshot, by_round[int(snapshot["round"])], task, title) for snapshot in snapshots]
     save_gif(run.path / HARDEST, frames + [frames[-1]] * (LAST_FRAME - 1), FPS)

@@ -73,6 +73,7 @@ class Regret:
         return Measurements(*np.mean(measurements, axis=0))
 
     def paths(self, tiles: Tiles, number: int = 0) -> NDArray[np.float32]:
-        """Return the path channel of one of the policies after its last iteration on each level, (N, H, W)."""
+        """Return the paths, (N, H, W) float32, that the policy with index `number` shows on (N, H, W) levels after its
+        last iteration."""
         policy, n_steps = self.opponents[number]
         return find_paths(policy, tiles, n_steps, batch=self.batch, pause=self.pause)

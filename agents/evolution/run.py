@@ -60,7 +60,11 @@ ROUNDS = ("n_offspring", "parents")
 
 
 def options_of_evolution(given: Mapping[str, Any]) -> dict[str, Option]:
-    """Return by name the options of `evolve`: of the generator, the population, its mutation and its breeding."""
+    """Return by name the further options of `evolve`: of the generator, the population, its mutation and its breeding.
+
+    Args:
+        given: values of the options of `evolve` by name, of which `generator` decides which options there are.
+    """
     population = options_of(PopulationConfig)
     del population["task"], population["mutation_options"]
     population["capacity"] = replace(population["capacity"], default=None, style=Shown(default="--n"))

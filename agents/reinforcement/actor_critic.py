@@ -35,7 +35,7 @@ Self = TypeVar("Self", bound="NCAActorCriticPolicy")
 
 
 class NCAFeatures(BaseFeaturesExtractor):
-    """The features of an actor, which the critic reads too; it holds the actor's weights."""
+    """The module that computes the features of an actor, which the critic reads too. It contains the actor."""
 
     def __init__(self, observation_space: Dict | PathArray, actor: PathActor, precision: str) -> None:
         super().__init__(observation_space, actor.network.n_channels + 1)
@@ -54,14 +54,18 @@ class NCAFeatures(BaseFeaturesExtractor):
 
 
 class PathGaussian(DiagGaussianDistribution):
-    """Actions that are Gaussian in the path; the channels that a network keeps follow without noise.
+    """The distribution of actions: the path is Gaussian, and the channels that a network keeps have no noise.
 
-    They are the actor's memory, which is no choice: neither probabilities nor entropies count them.
+    The kept channels are the actor's memory and no choice of the actor, so probabilities and entropies leave them out.
     """
 
     def proba_distribution(self, mean_actions: Tensor, log_std: Tensor) -> PathGaussian:
-        """Set the means and the kept channels, (B, 1 + n_kept, H, W), and the standard deviation of the path; return
-        itself."""
+        """Set the distribution of B actions; return itself.
+
+        Args:
+            mean_actions: (B, 1 + n_kept, H, W), the means of the path, and the kept channels.
+            log_std: (1,), logarithm of the standard deviation of the path.
+        """
         flat = mean_actions.flatten(1)
         self._memory = flat[:, self.action_dim :]
         super().proba_distribution(flat[:, : self.action_dim], log_std)

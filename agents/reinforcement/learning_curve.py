@@ -116,9 +116,9 @@ def draw_learning_curves(
     kinds = list(next(iter(runs.values()))[0].held_out)
     n_cols = ceil(sqrt(len(kinds)))
     longest = max(points[-1].n_steps for points in runs.values())
-    with figure(path, 1 + 5 * n_cols, 1 + 3.5 * ceil(len(kinds) / n_cols), title) as drawn:
-        drawn.supylabel("mean return (final accuracy)", fontsize=12)
-        for axes, kind in zip(panels(drawn, len(kinds), n_cols), kinds, strict=True):
+    with figure(path, 1 + 5 * n_cols, 1 + 3.5 * ceil(len(kinds) / n_cols), title) as picture:
+        picture.supylabel("mean return (final accuracy)", fontsize=12)
+        for axes, kind in zip(panels(picture, len(kinds), n_cols), kinds, strict=True):
             if reference is not None:
                 axes.axhline(reference, color=GREY, linestyle="--", linewidth=1.5, label=f"{reference:g}")
             for (name, points), colour in zip(runs.items(), cycle(COLOURS)):

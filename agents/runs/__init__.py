@@ -61,10 +61,13 @@ __all__ = [
 
 
 def recorded(*calls: Call) -> str:
-    """Return the command that repeats a call's run, with --import for the modules that register names it uses; for
-    several calls, their commands in order.
+    """Return the command that makes the same run as a call, or for several calls their commands in order, joined by &&.
 
-    If no command can, the text is a comment that names the argument that a command cannot express.
+    The command has --import for the modules that registered names in this process. If a call has an argument that no
+    command can express, such as a policy object, the text is a comment that names this argument.
+
+    Args:
+        calls: calls of `checked` functions, with the arguments that the command shall have.
     """
     modules, texts = own_modules(), []
     untyped = [f"{name}, which no module registers" for name in unimportable()]
@@ -86,8 +89,8 @@ def recorded(*calls: Call) -> str:
 
 
 def own_modules() -> tuple[str, ...]:
-    """Return the modules that the user named, and those that registered something in this process. Other processes
-    import them to know the same names."""
+    """Return the names of the modules that another process imports to know the same registered names: modules that the
+    user named with --import, and modules that have registered something in this process."""
     script = _script()
     registering = (script if module == "__main__" else module for module in Registry.modules())
     return tuple(dict.fromkeys(filter(None, (*NAMED.get(), *registering))))
@@ -121,7 +124,11 @@ def number_in_environment(name: str, usual: int = 1) -> int:
 
 @contextmanager
 def naming_memory(batch_option: str, device: object) -> Iterator[None]:
-    """Turn an out-of-memory error of the block into a MemoryError that names the option for the batch size.
+    """Turn an out-of-memory error of PyTorch in the block into a MemoryError that says what a user can reduce.
+
+    Args:
+        batch_option: the option for the batch size with its value, as on the command line: "--batch-size 64".
+        device: the device that has too little memory, for the message.
 
     Raises:
         MemoryError: the device has too little memory.

@@ -38,13 +38,13 @@ PATIENCE = 60.0
 ASK_EVERY = 30.0
 """Seconds between two looks at SLURM's queue, which all users share."""
 TAKEN_AWAY = ("PREEMPTED", "TIMEOUT")
-"""States of SLURM jobs that ended because of the cluster's limits, not because of an error of their own."""
+"""States of SLURM jobs that the cluster has ended because of its limits, and not because of an error in the job."""
 KILLED = (*TAKEN_AWAY, "BOOT_FAIL", "CANCELLED", "DEADLINE", "NODE_FAIL", "OUT_OF_MEMORY")
-"""States of SLURM's jobs that were ended from outside, and so return nothing."""
+"""States of SLURM jobs that were ended from outside, and therefore have no result."""
 ENDED = (*KILLED, "COMPLETED", "FAILED", "GONE")
-"""States of SLURM's jobs that will not run again; GONE is ours, for those that the queue no longer has."""
+"""States of SLURM jobs that will not run again. GONE is not SLURM's: it means that the queue no longer has the job."""
 _OF_CONSTRUCTOR = ("max_num_timeout", "max_pickle_size_gb", "python")
-"""Parameters that submitit takes when an executor is made, and not later."""
+"""Parameters that submitit accepts only when an executor is made."""
 VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 """Environment variable with the GPUs that a process can use, as CUDA reads it."""
 
@@ -300,12 +300,13 @@ class _SlurmQueue:
             subprocess.run(["scancel", "--quiet", *ids], check=False, capture_output=True)
 
     def register_job(self, job_id: str) -> None:
-        """Follow a job."""
+        """Include a job in the states that `get_state` reads from the queue."""
         self._states[job_id] = "UNKNOWN"
         self._asked_at = -math.inf
 
     def get_state(self, job_id: str, mode: str = "standard") -> str:
-        """Return SLURM's name of a job's state."""
+        """Return SLURM's name of the state of a job, at most `ASK_EVERY` seconds old. The mode, with which submitit
+        calls its own watcher, has no effect."""
         if job_id not in self._states:
             self.register_job(job_id)
         if time.monotonic() - self._asked_at <= ASK_EVERY:
@@ -327,7 +328,7 @@ class _SlurmQueue:
         return self._states[job_id]
 
     def is_done(self, job_id: str, mode: str = "standard") -> bool:
-        """Return whether a job has ended, however that came."""
+        """Return whether a job has ended for any reason; the mode has no effect."""
         return self.get_state(job_id) in ENDED
 
 

@@ -435,6 +435,10 @@ def _lock(file: IO[str]) -> None:
 def check_folder(option: str, folder: Path) -> None:
     """Check that a folder exists or can be made, and can be written to, by a trial in its nearest existing parent.
 
+    Args:
+        option: the name of the option that gives the folder, such as "--out", for messages.
+        folder: the folder.
+
     Permission bits are not enough: root ignores them, and a file system may be read-only. The trial is deleted, so a
     command that fails later leaves no folder behind.
 

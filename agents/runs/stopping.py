@@ -17,7 +17,7 @@ class Pause(Exception):
 
 
 _asked: list[Callable[[], bool]] = []
-"""What the block that is active yields; else empty."""
+"""The function that the active block of `asked_to_stop` yields; empty outside of such blocks."""
 
 
 @contextmanager
@@ -70,6 +70,5 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
 
 
 def has_stopped() -> bool:
-    """Return, in a signal handler, whether a block of `asked_to_stop` has ended because of the signal; if not, it came
-    outside of any block."""
+    """Return whether the signal whose handler calls this came within a block of `asked_to_stop`, which it has ended."""
     return bool(_asked)

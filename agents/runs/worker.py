@@ -1,7 +1,7 @@
-"""A process of `LocalExecutor`: it makes one call, and ends with the process that started it.
+"""A process of `LocalExecutor`, which makes one call and ends together with the process that started it.
 
-It imports what the call needs by name, and never the script of the process that started it: a script without a guard
-would run again, and what was typed or piped into Python cannot be imported at all.
+The process imports the modules of the call by name. It never imports the script of the process that started it, since
+a script without a guard would run again, and commands that were typed or piped into Python cannot be imported.
 """
 
 from __future__ import annotations
@@ -29,8 +29,13 @@ def begin(
 ) -> tuple[subprocess.Popen[bytes], Future[Any]]:
     """Start a process that makes a call; return the process, and the call as a `Future`.
 
-    The function, which must be importable, the argument and the result are pickled. The call raises BrokenProcessPool
-    if the process dies.
+    Args:
+        function: the function to call, which must be importable; it is pickled, as is its result.
+        argument: its argument, which is pickled too.
+        environ: environment variables of the process, besides those of this process.
+
+    Returns:
+        The process and the call, which raises BrokenProcessPool if the process dies.
     """
     sent, call, pipe = bytes(ForkingPickler.dumps((function, argument))), Future[Any](), subprocess.PIPE
     process = subprocess.Popen(

@@ -32,7 +32,7 @@ CURVES = "curves"
 SHOWN = {"loss": "training loss", "complete": "validation, complete", "optimal": "validation, optimal"}
 """Metrics whose curves are drawn, and their titles."""
 STYLES = tuple(product(("-", "--", ":", "-."), COLOURS))
-"""Line style and colour of one row after the other."""
+"""Line styles and colours of the rows, in their order."""
 
 
 def draw_sweep(
@@ -79,10 +79,16 @@ def draw_sweep(
 
 
 def draw_curves(lines: Mapping[str, Sequence[Sequence[Line]]], path: Path, width: FigureWidth = None) -> Path:
-    """Write the learning curves, from the lines of metrics of each run of each row; return the path."""
+    """Write the learning curves of a sweep as one figure; return the path.
+
+    Args:
+        lines: name of a row -> the lines of metrics of each of its runs.
+        path: the file.
+        width: width of the figure in print.
+    """
     several = any(len(runs) > 1 for runs in lines.values())
-    with figure(path, 15, 5, printed=width) as drawn:
-        for axes, (metric, title) in zip(panels(drawn, len(SHOWN), len(SHOWN)), SHOWN.items(), strict=True):
+    with figure(path, 15, 5, printed=width) as picture:
+        for axes, (metric, title) in zip(panels(picture, len(SHOWN), len(SHOWN)), SHOWN.items(), strict=True):
             for i, (name, runs) in enumerate(lines.items()):
                 curves = [{line["update"]: line[metric] for line in run if metric in line} for run in runs]
                 places = sorted(set.intersection(*map(set, curves)))  # the updates that all runs have reached
@@ -102,6 +108,6 @@ def draw_curves(lines: Mapping[str, Sequence[Sequence[Line]]], path: Path, width
                 axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
             else:
                 fraction_axis(axes)
-        drawn.supxlabel("updates" + " (means; lowest to highest seed)" * several, fontsize="medium")
-        legend(drawn)
+        picture.supxlabel("updates" + " (means; lowest to highest seed)" * several, fontsize="medium")
+        legend(picture)
     return path

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .specification import Sweep
 
 ONE_ROW = {"preset", "options", "seeds"}
-"""Keys of the sweep that `train --seeds` is."""
+"""Keys of the mapping that `train --seeds` passes to `sweep`."""
 FOLDER = Path("runs/sweep")
 """Default folder of sweeps, each in a folder with the name of its file, or its preset."""
 WRITE_EVERY = 60.0
@@ -140,7 +140,14 @@ def _draw(results: SweepResults, jobs: Sequence[Job], format: str, width: Figure
 
 
 class Launch(NamedTuple):
-    """The options of `sweep` on where and how runs are started."""
+    """The options of `sweep` that say where and how runs are started.
+
+    Attributes:
+        launcher: one of `EXECUTORS`.
+        workers: largest number of runs at once; None for the default of the launcher.
+        device: device of each run, as in `sweep`.
+        submit: parameters for submitit by name, or words such as "timeout_min=600".
+    """
 
     launcher: str
     workers: int | None

@@ -24,11 +24,12 @@ TOO_SHORT = (
     f"its time was over {ATTEMPTS} times in a row before it had saved a further update: it needs a longer time limit, "
     "such as timeout_min=2880"
 )
-"""Why a run is given up that would go on for ever."""
+"""The reason for which a run is given up that resumes again and again without getting further."""
 FULL_DISK = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
 """Texts of errors that mean a full disk, on which every other run would fail too."""
 SHARED, REST = 500, 4_000
-"""Time for each tile and iteration that does not depend on the width, in machine code and in PyTorch; see `effort`."""
+"""Time for each tile and iteration that does not depend on the number of channels, in machine code and in PyTorch, in
+the unit of `effort`."""
 
 
 class Progress:
@@ -99,7 +100,7 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
     Args:
         jobs: the runs, the most important first.
         executor: runs them; it is closed at the end.
-        on_change: receives the progress when something has changed, and about once a second.
+        on_change: receives the progress when runs have ended, and about once a second.
 
     Raises:
         OSError: no disk space is left.

@@ -43,7 +43,7 @@ DRAWN: Mapping[str, tuple[Callable[[float], float], Callable[[float], float]]] =
     "log_uniform": (math.log, math.exp),
     "uniform": (float, float),
 }
-"""Ways to draw numbers, and the function under which draws are uniform, with its inverse."""
+"""Name of a distribution -> the function whose values are uniformly distributed, and its inverse."""
 MOST = 100_000
 """Largest number of runs of a sweep."""
 
@@ -132,7 +132,7 @@ class Sweep:
             key = {job: job.config.seed if len(row.runs) == 1 else job.label for job in own}
             results = {key[job]: result for job in own if (result := job.result()) is not None}
             errors = {job: error for job in own if (error := job.failure()) is not None}
-            failures = [Failure(it.label, error, it.log.relative_to(out).as_posix()) for it, error in errors.items()]
+            failures = [Failure(job.label, error, job.log.relative_to(out).as_posix()) for job, error in errors.items()]
             stopped = max((ended.get(name, 0) for name in row.runs), default=0)
             rows.append(replace(row, n_runs=len(own), found=results, failures=tuple(failures), ended=stopped))
         groups = defaultdict[str, list[SweepRow]](list)
@@ -165,7 +165,11 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Description:
-    """The keys of a sweep's file."""
+    """The description of a sweep: its fields are the keys of a sweep's file.
+
+    Raises:
+        ValueError: a value of another type or out of range, or keys that contradict each other.
+    """
 
     preset: str = "fast"
     """Preset from which all rows start, unless they name another."""
@@ -233,7 +237,8 @@ class Description:
 
     @property
     def places(self) -> dict[str, Mapping[str, Any]]:
-        """The options by name, or in `vary` lists of their values, under the key of the file that has them."""
+        """Key of the file, such as "options" or "row 'wide'" -> the options that it has by name. Their values are lists
+        in `vary`, and distributions in `sample`."""
         rows = {f"row {row['name']!r}": {k: v for k, v in row.items() if k != "name"} for row in self.rows}
         return {"options": self.options, "vary": self.vary, "sample": self.sample, **rows}
 

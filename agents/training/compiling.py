@@ -19,11 +19,11 @@ from .state import TrainingState
 from .updates import compute_gradients
 
 ENOUGH = 1.1
-"""Least factor by which updates must be faster; smaller ones are within the noise of the measurement."""
+"""Least factor by which updates must become faster; smaller factors are within the noise of the measurement."""
 WARM_UPS, ROUNDS = 2, 5
-"""Rounds that compile, the second for sizes that vary; and rounds that are timed."""
+"""Number of rounds that compile, of which the second compiles for sizes that vary; and number of timed rounds."""
 NAMES: dict[bool | str, str] = {False: "plain PyTorch", True: "torch.compile", "graphs": "CUDA graphs"}
-"""Values of the option `compile` in words."""
+"""Value of the option `compile` -> its name in reports."""
 
 
 def ways_of(workers: Workers) -> list[Literal[True, "graphs"]]:
@@ -44,10 +44,10 @@ def check_compile(wanted: bool | str, workers: Workers) -> None:
 
 
 def compile_if_faster(state: TrainingState, workers: Workers) -> str:
-    """Measure the ways to compile a run's updates, and use the fastest if it beats plain PyTorch; return the times as a
-    text.
+    """Measure the ways to compile a run's updates, and use the fastest way if it is at least `ENOUGH` times as fast as
+    plain PyTorch; return a text with the times.
 
-    Of several workers all compile if one of them would.
+    If several workers share the run, all of them compile as soon as one of them measures such a gain.
 
     Args:
         state: the run before its next update; only how its model is run can change.

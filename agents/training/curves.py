@@ -56,8 +56,8 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
 
     # the panels, from top to bottom: losses, validation, lengths of solutions, rate
     heights = (2, 2, 3, *[1.7] * (len(columns[LENGTH][0]) > 0), 1.4)
-    with figure(path, 9, 1.6 + sum(heights), title, style=OWN_STYLE) as drawn:
-        loss, valid, validation, *lengths, rate = drawn.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+    with figure(path, 9, 1.6 + sum(heights), title, style=OWN_STYLE) as picture:
+        loss, valid, validation, *lengths, rate = picture.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         # losses, on logarithmic axes
         loss.plot(*columns["loss"], color=BLUE, alpha=0.25, linewidth=1)
         plot(loss, "loss", BLUE, "", _smooth(columns["loss"][1]))
@@ -89,7 +89,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         rate.ticklabel_format(axis="y", style="sci", scilimits=(-2, 2), useMathText=True)
         count_axis(rate.xaxis, 9)
         _add_time(loss, *columns["seconds"])
-        drawn.align_ylabels()
+        picture.align_ylabels()
     return path
 
 

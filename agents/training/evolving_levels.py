@@ -64,7 +64,8 @@ class EvolvingLevels:
         return cls(population)
 
     def replay(self, config: TrainingConfig, update: int, newcomers: Batch) -> tuple[NDArray[np.int64], Batch]:
-        """Draw members for an update; return their (M,) indices, and its levels: the members, then the newcomers."""
+        """Draw members of the population for an update; return their (M,) indices, and the levels of the update: the
+        members, then the newcomers. The draw depends on the seed in the configuration and on the update alone."""
         with self._timed():
             rng = rng_for(config.seed, "replay", update)
             members = self.population.sample(rng, config.batch_size - len(newcomers))
@@ -127,8 +128,13 @@ class EvolvingLevels:
 
 
 def measured_by(config: PopulationConfig, path: Tensor, batch: Batch) -> Tensor:
-    """Return the regret of (B, H, W) paths, and whether they are complete, (B, 2) float64, by
-    `members.measure_levels`."""
+    """Return for each path its regret and whether it is complete, as 1 or 0, (B, 2) float64 on the CPU.
+
+    Args:
+        config: the configuration whose `measure` says which error counts as regret, see `members.measure_levels`.
+        path: (B, H, W) floats on any device, the path channel after the last iteration.
+        batch: the levels of the paths, with their canonical solutions.
+    """
     paths = read_back(path.detach().float())
     measured = measure_levels(config.measure, batch.tiles, paths, batch.target, config.problem.judge)
     return torch.from_numpy(np.stack(measured, axis=1))
@@ -136,7 +142,15 @@ def measured_by(config: PopulationConfig, path: Tensor, batch: Batch) -> Tensor:
 
 @torch.no_grad()
 def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: Workers) -> NDArray[np.float64]:
-    """Return (N, 2) regret and completeness of N levels after an episode; the workers share the levels."""
+    """Run a model on N levels for an episode, without gradients; return the regret and the completeness of each level,
+    (N, 2) float64. The workers share the levels, and each of them returns the values of all levels.
+
+    Args:
+        model: the model, on the workers' device.
+        levels: the levels.
+        config: the configuration of the run: iterations, batch size, precision and measure.
+        workers: the workers that share the work.
+    """
     if not len(levels):
         return np.zeros((0, 2))
     n_each = -(-len(levels) // workers.size)

@@ -151,7 +151,13 @@ class StatePool:
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor], config: TrainingConfig, device: torch.device) -> StatePool:
-        """Return the pool of a run from the tensors, on the CPU, that `tensors` returned."""
+        """Return the pool of a run.
+
+        Args:
+            tensors: the result of `tensors`, on the CPU.
+            config: the configuration of the run, from which the guidance and the patience follow.
+            device: the device of the pool.
+        """
         tiles, target, ages = (tensors[name] for name in ("tiles", "target", "ages"))
         height, width = tiles.shape[1:]
         held = np.unpackbits(tensors["held"].numpy(), axis=2, count=height * width)

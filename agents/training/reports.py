@@ -42,7 +42,8 @@ def reporting(
         tensorboard: whether to write events, into the folder `tb`.
 
     Yields:
-        A function that receives the lines; it raises OSError where a file could not be written.
+        A function (`loop.Report`) that receives each line of metrics, and the policy after a validation or else None.
+        It raises OSError where a file could not be written.
 
     Raises:
         ValueError: TensorBoard is not installed.

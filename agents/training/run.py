@@ -1,4 +1,4 @@
-"""A whole training run in one call."""
+"""`train`: a whole training run in one call, in Python and as the command `maze-nca-gym train`."""
 
 from __future__ import annotations
 

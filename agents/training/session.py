@@ -41,7 +41,8 @@ def run_session(
     overwrite: bool,
     on_update: Callable[[Line], object],
 ) -> Policy:
-    """Make the remaining updates of a run, and return its policy, on the CPU.
+    """Make the remaining updates of a run, and return its policy on the CPU; the work of `train` after it has checked
+    its arguments.
 
     Args:
         folder: the folder of the run.
@@ -53,6 +54,9 @@ def run_session(
         tensorboard: whether to write events for TensorBoard.
         overwrite: whether to delete the run in the folder.
         on_update: receives each line of metrics.
+
+    Raises:
+        ValueError, KeyboardInterrupt, Diverged, ImportError, OSError: see `train`.
     """
     workers = find_workers(device, "--pool-retry" if config.pool_retry is not None else "")
     check_compile(config.compile, workers)

@@ -69,7 +69,8 @@ class TrainingState:
 
     @classmethod
     def start(cls, config: TrainingConfig, device: torch.device) -> TrainingState:
-        """Return a run before its first update; if its levels evolve, with a new population.
+        """Return the state of a run before its first update: a model with its initial weights on a device, a new
+        optimiser and, if the levels evolve, a new population.
 
         Raises:
             ValueError: its level set cannot be used; or its levels evolve, and nearly all of this size are held out.
@@ -83,7 +84,8 @@ class TrainingState:
         return cls(config, stream, model, optimiser, average, evolution=evolution)
 
     def compile(self, how: Literal[True, "graphs"] = True) -> None:
-        """Compile the model's iterations with `torch.compile`, or record its rollouts as CUDA graphs."""
+        """Make further updates faster: compile the model's iterations with `torch.compile`, or for "graphs" record its
+        rollouts as CUDA graphs."""
         if how == "graphs":
             self.graphs = CudaGraphs(self.model)
         else:

@@ -142,8 +142,20 @@ def _pooled(state: TrainingState, newcomers: Batch, workers: Workers) -> tuple[T
 def compute_gradients(
     state: TrainingState, batch: DeviceBatch, start: Tensor | None, ages: Tensor, n_steps: int
 ) -> tuple[Tensor, Tensor]:
-    """Compute the gradients of a rollout; return its loss, () float32, and its last state, (B, C, H, W). Without a
-    pool, the state has only the channels that the loss reads."""
+    """Compute the gradients of the loss of a rollout, and store them in the model's parameters; return the loss and the
+    last state of the rollout.
+
+    Args:
+        state: the state of the run, of which only the gradients change.
+        batch: B levels on the device of the model.
+        start: (B, C, H, W) states from which the rollout starts; None for zeros.
+        ages: (B,) numbers of iterations that these states have had already.
+        n_steps: number of iterations of the rollout.
+
+    Returns:
+        The loss, () float32, summed over `loss_steps`. The state, (B, C, H, W): all channels for a run with a pool, or
+        else only the channels that the loss reads.
+    """
     config = state.config
     maze = batch.one_hot(state.model.n_tiles)
     n_returned = None if config.pool_size else config.n_shown  # a pool keeps whole states

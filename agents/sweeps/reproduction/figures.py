@@ -94,8 +94,7 @@ def draw(
             policy, size = load_model(best.folder / MODEL), scale.size * (1 + is_large)
             tiles = test_levels("random", size, policy.problem, min(CANDIDATES, most_levels(size))).tiles
             task, n_steps = policy.problem, n_steps_on(policy, best.config, is_large=is_large)
-            targets = task.solve(tiles)
-            last = _paths(policy, tiles, {n_steps})[0] > 0.5
+            targets, last = task.solve(tiles), _paths(policy, tiles, {n_steps})[0] > 0.5
             correct = np.asarray(task.is_optimal(tiles, last), np.bool_)
             overlap = (last & targets).sum(axis=(1, 2)) / (last | targets).sum(axis=(1, 2))
             chosen = choose(targets.sum(axis=(1, 2)), correct, overlap)
@@ -113,7 +112,13 @@ def draw(
 
 
 def draw_published(results: SweepResults, path: Path, width: FigureWidth = None) -> Path:
-    """Plot our values against the published ones, one panel per column, with a width in print; return the path."""
+    """Plot our values against the published values, with one panel for each column that has both; return the path.
+
+    Args:
+        results: the results of the sweep.
+        path: the file.
+        width: width of the figure in print.
+    """
     shown = {}
     for column in results.measures:
         cells = [(row, row.cell(column)) for row in results.rows]
@@ -124,8 +129,8 @@ def draw_published(results: SweepResults, path: Path, width: FigureWidth = None)
     groups = list(dict.fromkeys((row.options["model"], row.options["task"]) for row in find_rows([ALL])))
     tasks = Counter(model for model, _ in groups)
     n_columns, n_panels = min(3, max(1, len(shown))), max(1, len(shown))
-    with figure(path, 0.6 + 4.2 * n_columns, 0.6 + 4.2 * -(-n_panels // n_columns), dpi=130, printed=width) as drawn:
-        all_axes = panels(drawn, n_panels, n_columns)
+    with figure(path, 0.6 + 4.2 * n_columns, 0.6 + 4.2 * -(-n_panels // n_columns), dpi=130, printed=width) as picture:
+        all_axes = panels(picture, n_panels, n_columns)
         for axes, (column, pairs) in zip(all_axes, shown.items(), strict=False):
             for i, (model, task) in enumerate(groups):
                 points = [(x, y) for r, x, y in pairs if (r.options["model"], r.options["task"]) == (model, task)]
@@ -142,7 +147,7 @@ def draw_published(results: SweepResults, path: Path, width: FigureWidth = None)
             axes.axline((0, 0), slope=1, color=GREY, linewidth=1, linestyle=":")
         for axes in all_axes[len(shown) :]:
             axes.set_visible(False)
-        legend(drawn)
+        legend(picture)
     return path
 
 

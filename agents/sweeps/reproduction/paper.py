@@ -48,7 +48,8 @@ COMPARISONS = (
     ("model", "GCN", "MLP"),
     ("model", "GCN", "GAT"),
 )
-"""Design choices whose effects are compared with the published ones: an option, its value, and that without it."""
+"""Design choices whose effects are compared with the published effects: an option, its value with the design choice,
+and its value without."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ class PaperScale:
     n_tested: int
 
     def column(self, template: str) -> str:
-        """Return the name of a column of `tables.json`, with the sizes of this scale."""
+        """Return the name of a column: a name in `tables.json`, such as "test {small} accuracy", with the sizes of this
+        scale, such as "test 16x16 accuracy"."""
         return template.format(small=f"{self.size}x{self.size}", large=f"{2 * self.size}x{2 * self.size}")
 
     @property
@@ -95,7 +97,7 @@ class PaperScale:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the name of the scale, as JSON."""
+        """Return the name of the scale, JSON-serialisable."""
         return {"measured": "as in the paper", "scale": self.name}
 
     def __call__(self, policy: Policy, config: TrainingConfig, folder: Path) -> dict[str, float]:
@@ -252,7 +254,13 @@ def configurations(row: SweepRow) -> dict[str, TrainingConfig]:
 
 
 def sweep_of(rows: Sequence[SweepRow], trials: int, scale: PaperScale) -> Sweep:
-    """Return the sweep with the runs of some rows. Rows of equal configuration share their runs; seeds count from 0."""
+    """Return the sweep with the runs of some rows. Rows of equal configuration share their runs.
+
+    Args:
+        rows: rows of `paper_tables`.
+        trials: number of runs of each configuration, with the seeds 0 to trials - 1.
+        scale: the scale of the runs.
+    """
     whole = {row.name: configurations(row) for row in rows}
     configs = {name: scale.shrink(config) for own in whole.values() for name, config in own.items()}
     named = tuple(
