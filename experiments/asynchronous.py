@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, compile_automaton, load
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton
-from maze_nca_gym.agents.automata.automaton import Signals, reader
+from maze_nca_gym.agents.automata.automaton import Signals
 from maze_nca_gym.agents.automata.proving.proof import prove
 from maze_nca_gym.agents.automata.shipped.asynchronous import ASYNCHRONOUS, AT, FLOOD
 from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH
@@ -40,6 +40,7 @@ from maze_nca_gym.mazes import (
     shortest_path,
     test_levels,
 )
+from maze_nca_gym.mazes.arrays import reader
 from maze_nca_gym.mazes.terms import Bits, Read, TileKind
 from maze_nca_gym.support.tables import Table
 

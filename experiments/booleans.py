@@ -27,7 +27,8 @@ from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import Tile, Tiles, distances, generate, shortest_path
 from maze_nca_gym.mazes._kernels.compiling import jit
-from maze_nca_gym.mazes.facts import Picture, at_least, implies, moved, shifted
+from maze_nca_gym.mazes.arrays import shifted
+from maze_nca_gym.mazes.facts import Picture, at_least, implies, moved
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
 
 N_CHAINS, N_LEVELS, LARGEST = 64, 24, 4

@@ -17,7 +17,8 @@ from maze_nca_gym.agents.automata.proving.prover import Prover
 from maze_nca_gym.agents.automata.shipped.healing import HEALING
 from maze_nca_gym.agents.automata.shipped.shortest_path import CANONICAL, SHORTEST_PATH
 from maze_nca_gym.mazes import Graph, generate, parse
-from maze_nca_gym.mazes.facts import CENTRE, MazePicture
+from maze_nca_gym.mazes.arrays import MazePicture
+from maze_nca_gym.mazes.facts import CENTRE
 from maze_nca_gym.mazes.levels import one_hot
 from maze_nca_gym.mazes.tasks import find_task
 

@@ -14,7 +14,7 @@ from maze_nca_gym.agents.automata import automaton_of
 from maze_nca_gym.agents.automata.proving.proof import mistakes, prove
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import load_model
-from maze_nca_gym.mazes.facts import broken_axioms
+from maze_nca_gym.mazes.arrays import broken_axioms
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import one_hot, parse
 from tests.tables import for_each

@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING
 from maze_nca_gym.support.doors import lazily
 
 if TYPE_CHECKING:
-    from maze_nca_gym.mazes.facts import Answer, Ghosts, at_least, broken_axioms, implies, moved
+    from maze_nca_gym.mazes.arrays import broken_axioms
+    from maze_nca_gym.mazes.facts import Answer, Ghosts, at_least, implies, moved
     from maze_nca_gym.mazes.relations import (
         DISTANCE,
         REACHED,

@@ -14,14 +14,14 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym.mazes.arrays import reader
 from maze_nca_gym.mazes.facts import Ghosts
 from maze_nca_gym.mazes.graphs import Graph
 from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.orders import order_code, split_order
-from maze_nca_gym.mazes.printed import digest, printed
 from maze_nca_gym.mazes.tasks import Task, find_task
-from maze_nca_gym.mazes.terms import Bits, Read, Rule, Tape, Term, TileKind, term_of
+from maze_nca_gym.mazes.terms import Read, Rule, Tape, Term, TileKind, term_of
+from maze_nca_gym.mazes.text import digest, printed
 from maze_nca_gym.support import notebooks
 from maze_nca_gym.support.options import ReadOnly, check_options
 from maze_nca_gym.support.tables import Table
@@ -346,7 +346,7 @@ class Automaton:
         """
         if graph is not None and self.neighbourhood != 5:
             raise ValueError(f"{self.name} reads tiles at corners, but graphs have no corners")
-        return reader({kind: tiles == kind for kind in self.kinds}, graph)
+        return reader({kind: tiles == kind for kind in self.kinds}, None if graph is None else graph.look)
 
     def step(self, tiles: Tiles, signals: Signals, graph: Graph | None = None) -> Signals:
         """Return the (N, S, H, W) signals after one iteration on (N, H, W) tiles. With `graph`, the tiles are the nodes
@@ -399,32 +399,6 @@ class Automaton:
             )
 
 
-def reader(kinds: Mapping[int, Bits], graph: Graph | None = None) -> Callable[[Signals], Read]:
-    """Return a function from the (N, S, H, W) signals of maps to what rules read of the maps: (signal or `TileKind`,
-    tap) -> (N, H, W) `Bits`, where it is on.
-
-    Args:
-        kinds: for each kind of tile, (N, H, W) `Bits`: whether tiles are of that kind.
-        graph: the graph whose nodes the tiles are; None for grids.
-    """
-    framed = _framed if graph is None else np.asarray
-    of_kinds = {kind: framed(tiles) for kind, tiles in kinds.items()}
-
-    def reading(signals: Signals) -> Read:
-        held, (height, width) = framed(signals), signals.shape[-2:]
-
-        def read(seen: IntEnum | TileKind, tap: str) -> Bits:
-            values = of_kinds[seen] if isinstance(seen, TileKind) else held[:, seen]
-            if graph is not None:
-                return graph.look(values, tap)
-            ((down, right),) = offsets(tap)
-            return values[:, 1 + down : 1 + down + height, 1 + right : 1 + right + width]
-
-        return read
-
-    return reading
-
-
 def scaled(bound: StepBound, factor: Fraction) -> StepBound:
     """Return a bound with all its terms multiplied by a factor."""
     return StepBound(**{name: float(Fraction(value) * factor) for name, value in asdict(bound).items()})
@@ -451,10 +425,3 @@ def _checked(automaton: Automaton, who: str, rule: Rule, taps: tuple[str, ...], 
         elif seen in automaton.answers and not reads_path:
             raise ValueError(f"{who} reads {seen.name}, which is an output, and no rule may read an output")
     return term
-
-
-def _framed(values: Bits) -> Bits:
-    (height, width) = values.shape[-2:]
-    framed = np.zeros((*values.shape[:-2], height + 2, width + 2), values.dtype)  # faster than np.pad
-    framed[..., 1:-1, 1:-1] = values
-    return framed

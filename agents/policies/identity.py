@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from maze_nca_gym.mazes.printed import PACKAGE, digest
+from maze_nca_gym.mazes.text import PACKAGE, digest
 from maze_nca_gym.support.transfer import on_host
 
 from .program import Program

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
+from enum import IntEnum
 from operator import or_
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
-import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.neighbours import OPPOSITE, offsets
+from maze_nca_gym.mazes.terms import Read, TileKind
 
 Place: TypeAlias = str
 """A tile, by the walk that leads to it from the tile in the middle: a word of U, L, D and R in which no letter takes
@@ -34,10 +34,6 @@ World: TypeAlias = Literal["grids", "bipartite graphs", "graphs"]
 """A kind of worlds, each contained in the next: mazes; graphs of four doors in which each move leads from one of two
 halves to the other; and all graphs of four doors."""
 WORLDS: tuple[World, ...] = get_args(World)
-MARGIN = 3
-"""Width of the frame beyond the edge in which axioms are tried: a proof supposes them of tiles there too."""
-REACH = 2
-"""Length of the walks for which the pictures of real mazes have their frame at hand."""
 
 
 class Reading(NamedTuple):
@@ -92,6 +88,19 @@ class Picture:
     def of_map(self, ghost: str, when: Number | None = None) -> Number:
         """Return the value of a ghost that has one integer for the whole map."""
         return self.read(Reading("of_map", ghost, None, when))
+
+
+def read_at(picture: Picture, at: Place, state: Callable[[Place], Mapping[IntEnum, Truth]] | None = None) -> Read:
+    """Return what rules read at a tile of a picture: (signal, relation or `TileKind`, tap) -> its value there. Signals
+    are those of a state: place -> the value of each signal."""
+
+    def read(seen: Any, tap: str) -> Truth:
+        there = moved(at, tap)
+        if isinstance(seen, TileKind):
+            return picture.tile(seen, there)
+        return picture.true(seen, there) if state is None else state(there)[seen]
+
+    return read
 
 
 Fact: TypeAlias = Callable[[Picture, Place], Truth]
@@ -254,11 +263,6 @@ def at_least(number: int, truths: Sequence[Truth]) -> Truth:
     return counted[-1]
 
 
-def is_of_map(values: NDArray[Any]) -> bool:
-    """Return whether a ghost has one value for each map, (..., N, 1, 1) of any dtype."""
-    return values.shape[-2:] == (1, 1)
-
-
 def _joins(join: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *operands: Formula(join, *operands)
 
@@ -371,100 +375,3 @@ def answer_read_once(answer: Answer) -> Answer:
     shown = read_once(lambda picture, at, t: {0: answer.shown(picture, at)}, "`shown` of an answer")
     n_moves = read_once(lambda picture, at, t: {0: answer.n_moves(picture)}, "`n_moves` of an answer")
     return Answer(lambda picture, at: shown(picture, at, 0)[0], lambda picture: n_moves(picture, CENTRE, 0)[0])
-
-
-class MazePicture(Picture):
-    """The surroundings of all tiles of (N, H, W) mazes at once, as a `Picture` whose values are arrays of that shape.
-
-    If numbers of iterations are an array, (T, 1, 1, 1), values that depend on them are (T, N, H, W).
-
-    Args:
-        tiles: (N, H, W) uint8.
-        ghosts: the ghosts by name, as `Ghosts.ghosts` returns them.
-        margin: width of a frame of places beyond the edge, which become part of the arrays.
-        look: (values, at, beyond) -> the values that tiles have at a place as seen from each, as `shifted`.
-    """
-
-    def __init__(self, tiles: Tiles, ghosts: Mapping[str, Any], margin: int = 0, look: Look | None = None) -> None:
-        self._look, self._margin = look, margin + (REACH if look is None else 0)
-        self._tiles = _framed(tiles.astype(np.int16), self._margin, beyond=-1)
-        self._of_tiles = dict[tuple[int | None, Place], NDArray[np.bool_]]()
-        self._ghosts = self._held(ghosts)
-
-    def with_ghosts(self, ghosts: Mapping[str, Any]) -> MazePicture:
-        """Return a picture of the same mazes with further ghosts."""
-        picture = copy(self)
-        picture._ghosts = {**self._ghosts, **self._held(ghosts)}
-        return picture
-
-    def _held(self, ghosts: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        return {
-            name: value if is_of_map(value) else _framed(value, self._margin, beyond=0)
-            for name, value in ((name, np.asarray(value)) for name, value in ghosts.items())
-        }
-
-    def read(self, reading: Reading) -> NDArray[Any]:
-        """Return the value at a place as seen from each tile, (N, H, W) bool, or (N, H, W) int64 with 0 beyond the
-        edge; or a number of each map, (N, 1, 1) int64."""
-        what, name, at, when = reading
-        if at is None:
-            return np.asarray(self._value(name, when), np.int64)
-        if what in ("true", "number"):
-            return self._there(self._value(name, when), at, beyond=False)
-        if (name, at) not in self._of_tiles:
-            there = self._there(self._tiles, at, beyond=-1)
-            self._of_tiles[name, at] = there >= 0 if name is None else there == name
-        return self._of_tiles[name, at]
-
-    def _there(self, framed: NDArray[Any], at: Place, beyond: int) -> NDArray[Any]:
-        """Return what framed values are at a place, without the frame in which all near places are."""
-        if self._look is not None:
-            return self._look(framed, at, beyond)
-        if is_of_map(framed):  # a tile's value, in a maze of one tile, which has no frame
-            framed = _framed(framed, self._margin, beyond)
-        ((down, right),) = offsets(at)
-        if max(abs(down), abs(right)) > REACH:
-            framed, down, right = shifted(framed, at, beyond), 0, 0
-        height, width = framed.shape[-2:]
-        return framed[..., REACH + down : height - REACH + down, REACH + right : width - REACH + right]
-
-    def _value(self, ghost: str, when: Number | None) -> NDArray[Any]:
-        values = self._ghosts[ghost]
-        if when is None:
-            return values
-        # nothing is stated of what was before the first iteration, so any value will do
-        found = values[np.maximum(when, 0)]
-        return found[:, 0, 0, 0] if np.ndim(when) else found
-
-
-def shifted(values: NDArray[Any], at: Place, beyond: int = 0) -> NDArray[Any]:
-    """Return the values that tiles have at a place as seen from each tile of a map, (..., H, W) like the values."""
-    (height, width), ((down, right),) = values.shape[-2:], offsets(at)
-    most = max(abs(down), abs(right))
-    framed = _framed(values, most, beyond)
-    return framed[..., most + down : most + down + height, most + right : most + right + width]
-
-
-def _framed(values: NDArray[Any], margin: int, beyond: int) -> NDArray[Any]:
-    if not margin:
-        return values
-    height, width = values.shape[-2:]
-    # faster than np.pad. In memory the maps come last: rows are short, and loops over them would be too
-    framed = np.empty((height + 2 * margin, width + 2 * margin, *values.shape[:-2]), values.dtype)
-    framed.fill(beyond)
-    framed = framed.transpose(*range(2, values.ndim), 0, 1)
-    framed[..., margin : margin + height, margin : margin + width] = values
-    return framed
-
-
-def broken_axioms(ghosts: Ghosts, tiles: Tiles, n_steps: int = 1) -> dict[str, int]:
-    """Return the names of the axioms that do not hold at some place of real (N, H, W) mazes in the first iterations,
-    with the index of the first maze. Places beyond the edge are checked too, since proofs use the axioms there."""
-    picture = MazePicture(tiles, ghosts.ghosts(tiles), MARGIN)
-    t, found = np.arange(n_steps)[:, None, None, None], {}
-    shape = (n_steps, *tiles.shape[:-2], *(side + 2 * MARGIN for side in tiles.shape[-2:]))
-    for axiom, holds in ghosts.axioms(picture, CENTRE, t).items():
-        held = np.broadcast_to(np.asarray(holds, np.bool_), shape)
-        if not held.all():
-            found[axiom_of(axiom).name] = int(np.argmin(held.all(axis=(0, 2, 3))))
-    return found

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym.mazes.arrays import MazePicture, shifted
 from maze_nca_gym.mazes.facts import (
     CENTRE,
     Answer,
@@ -46,7 +47,6 @@ from maze_nca_gym.mazes.facts import (
     Largest,
     Later,
     Look,
-    MazePicture,
     Number,
     Picture,
     Place,
@@ -58,12 +58,12 @@ from maze_nca_gym.mazes.facts import (
     axiom_of,
     implies,
     moved,
-    shifted,
+    read_at,
 )
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, OPPOSITE, offsets
 from maze_nca_gym.mazes.orders import USUAL_ORDER, order_code
-from maze_nca_gym.mazes.terms import Read, Term, TileKind, term_of
+from maze_nca_gym.mazes.terms import Term, TileKind, term_of
 from maze_nca_gym.support.options import ReadOnly, check
 
 REACHED, DISTANCE, ON_PATH, LENGTH = "reached", "distance", "on_path", "length"
@@ -237,11 +237,7 @@ class Relations:
         return picture.inside(at) & (stage >= 0), stage
 
     def seen(
-        self,
-        picture: Picture,
-        stratum: Container[str] = (),
-        below: Number | None = None,
-        when: Number | None = None,
+        self, picture: Picture, stratum: Container[str] = (), below: Number | None = None, when: Number | None = None
     ) -> Picture:
         """Return a picture as rules read it: a hidden fact is replaced by its definition, a relation of the given
         stratum is on only where it comes on before round `below`, and a game has its value at time `when`."""
@@ -468,11 +464,6 @@ def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact 
     return flood.ghosts((answer,))
 
 
-def _reading(picture: Picture, at: Place) -> Read:
-    """Return what rules read at a tile of a picture: (relation or kind, tap) -> whether it is on there."""
-    return lambda seen, tap: (picture.tile if isinstance(seen, TileKind) else picture.true)(seen, moved(at, tap))
-
-
 def _stage(name: str) -> str:
     return f"{name} stage"
 
@@ -539,13 +530,13 @@ class Fixpoint:
     @cached_property
     def _relations(self) -> Relations:
         def comes(name: str, term: Term, picture: Picture, at: Place) -> Truth:
-            on = term.read_by(_reading(picture, at))
+            on = term.read_by(read_at(picture, at))
             return on if self.least else picture.true(name, at) | on
 
         def shows_why(name: str, term: Term, picture: Picture, at: Place) -> Truth:
             on, stage = found.on(name, picture, at)
             seen = found.seen(picture, self.layers[self.layer_of(name)], stage)
-            return on & term.read_by(_reading(seen, at))
+            return on & term.read_by(read_at(seen, at))
 
         of_map, terms = [name for name, rule in self.rules.items() if isinstance(rule, anywhere)], self.terms
         strata = list[Mapping[str, Definition]]()
@@ -743,7 +734,7 @@ def evolution(**rules: tuple[Callable[..., Truth], Callable[..., Truth]]) -> Gho
         raise ValueError(f"evolution needs a first and a next rule of each ghost, got {rules or 'none'}")
 
     def as_fact(rule: Term) -> Fact:
-        return lambda picture, at: rule.read_by(_reading(picture, at))
+        return lambda picture, at: rule.read_by(read_at(picture, at))
 
     games = {
         name: Game(as_fact(_read(f"{name} at first", first, ())), as_fact(_read(name, then, [*rules])))

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes import solvers
-from maze_nca_gym.mazes.facts import CENTRE, Ghosts, MazePicture, answer_read_once, broken_axioms
+from maze_nca_gym.mazes.arrays import MazePicture, broken_axioms
+from maze_nca_gym.mazes.facts import CENTRE, Ghosts, answer_read_once
 from maze_nca_gym.mazes.generation import Size, generate
 from maze_nca_gym.mazes.guidance import STEPS, Guidance, branches, first_steps
 from maze_nca_gym.mazes.levels import (
@@ -28,10 +29,10 @@ from maze_nca_gym.mazes.levels import (
     to_text,
 )
 from maze_nca_gym.mazes.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
-from maze_nca_gym.mazes.printed import digest, printed_answers, printed_function, printed_ghosts
 from maze_nca_gym.mazes.relations import Fixpoint, canonical_path, has_known_axioms, supposed_single
 from maze_nca_gym.mazes.scoring import IsOptimal, lengths_of
 from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, larger_mazes, mazes_to_try, small_mazes
+from maze_nca_gym.mazes.text import digest, printed_answers, printed_function, printed_ghosts
 from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.names import check_count, check_flag, unknown_name
 from maze_nca_gym.support.options import ReadOnly

@@ -70,11 +70,6 @@ class Weighed:
         """How each part is read: as it is, negated, both, or not at all."""
         return [((weight > 0,) if self.most is None else (True, False)) if weight else () for weight in self.weights]
 
-    def words(self, parts: Sequence[str]) -> str:
-        """Return the comparison as text, such as "2 * WET + -1 * wall >= 1", from the texts of its parts."""
-        total = " + ".join(f"{weight} * {part}" for weight, part in zip(self.weights, parts, strict=True))
-        return f"{total} >= {self.least}" if self.most is None else f"{self.most} >= {total} >= {self.least}"
-
 
 def weighed(weights: Sequence[float | Rational], least: float | Rational) -> Weighed:
     """Return the comparison of a sum of weighted booleans with a number, in whole numbers.
@@ -176,19 +171,6 @@ class Term:
             else:
                 found.append(part)
         return tuple(found)
-
-    def words(self, kinds: Sequence[str]) -> str:
-        """Return the term as text, such as "WET at U & ~wall", with the names of kinds of tile in `kinds`."""
-        if self.seen is not None:
-            name = self.seen if isinstance(self.seen, str) else self.seen.name
-            name = kinds[self.seen] if isinstance(self.seen, TileKind) else name
-            return name if self.tap == "C" else f"{name} at {self.tap}"
-        alone = (None, operator.invert)
-        said = [part.words(kinds) if part.join in alone else f"({part.words(kinds)})" for part in self.operands]
-        if isinstance(self.join, Weighed):
-            return self.join.words(said)
-        marks: dict[Any, str] = {operator.and_: " & ", operator.or_: " | ", operator.xor: " ^ "}
-        return f"~{said[0]}" if self.join is operator.invert else marks[self.join].join(said)
 
     @cached_property
     def leaves(self) -> tuple[Term, ...]:

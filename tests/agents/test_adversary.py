@@ -8,7 +8,8 @@ import pytest
 from maze_nca_gym.agents.automata.networks.certificate import certify
 from maze_nca_gym.agents.automata.proving.proof import prove
 from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH
-from maze_nca_gym.mazes.facts import CENTRE, MazePicture
+from maze_nca_gym.mazes.arrays import MazePicture
+from maze_nca_gym.mazes.facts import CENTRE
 from maze_nca_gym.mazes.tasks import find_task
 from tests.agents import adversary
 

@@ -18,7 +18,7 @@ from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.automata import Automaton, anywhere, evolution, fixpoint, grown, inflationary, prove, threshold
 from maze_nca_gym.agents.automata.run import compile_automaton
 from maze_nca_gym.mazes import KINDS, Task, Tile, one_hot, register_task
-from maze_nca_gym.mazes.facts import broken_axioms
+from maze_nca_gym.mazes.arrays import broken_axioms
 from maze_nca_gym.mazes.relations import distance
 from maze_nca_gym.mazes.small import mazes_to_try
 from maze_nca_gym.mazes.tasks import TASKS, find_task

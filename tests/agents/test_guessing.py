@@ -20,7 +20,8 @@ from maze_nca_gym.agents.automata.shipped.healing import HEALING
 from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.automata.theorem import Theorem
 from maze_nca_gym.mazes import Tile, distances, shortest_path
-from maze_nca_gym.mazes.facts import MazePicture, broken_axioms, moved
+from maze_nca_gym.mazes.arrays import MazePicture, broken_axioms
+from maze_nca_gym.mazes.facts import moved
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.relations import (
     COMPONENT,

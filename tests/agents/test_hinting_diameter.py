@@ -6,9 +6,9 @@ import torch
 from maze_samples import sample
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.automata.automaton import reader
 from maze_nca_gym.agents.automata.networks.certificate import certify
 from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER, EVERYWHERE, WALKER, S
+from maze_nca_gym.mazes.arrays import reader
 from maze_nca_gym.mazes.families import test_levels as named_levels
 from maze_nca_gym.mazes.levels import Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.mazes.solvers import diameter, eccentricities

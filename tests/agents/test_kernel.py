@@ -45,12 +45,13 @@ from maze_nca_gym.agents.automata.kernel.lemmas import Guide, printed_theorem
 from maze_nca_gym.agents.automata.kernel.refutations import SIGNATURES
 from maze_nca_gym.agents.automata.kernel.theorems import compile_files, write_equivalent, write_proof
 from maze_nca_gym.agents.automata.networks.exact import compile_weights
-from maze_nca_gym.agents.automata.proving.contexts import Z3
 from maze_nca_gym.agents.automata.proving.proof import Proof, _as_theorem
+from maze_nca_gym.agents.automata.proving.symbols import Z3
 from maze_nca_gym.agents.runs import progress
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes import Task, register_task
-from maze_nca_gym.mazes.facts import CENTRE, Derived, Ghosts, MazePicture, Relation
+from maze_nca_gym.mazes.arrays import MazePicture
+from maze_nca_gym.mazes.facts import CENTRE, Derived, Ghosts, Relation
 from maze_nca_gym.mazes.relations import DISTANCE, has_less
 from maze_nca_gym.mazes.rules import threshold
 from maze_nca_gym.mazes.terms import term_of

@@ -15,7 +15,7 @@ from scipy import ndimage
 from maze_nca_gym.agents import compile_automaton, rollout
 from maze_nca_gym.agents.automata import anywhere, fixpoint, grown, inflationary, prove
 from maze_nca_gym.mazes import Task, Tile, one_hot, parse, register_task
-from maze_nca_gym.mazes.facts import broken_axioms
+from maze_nca_gym.mazes.arrays import broken_axioms
 from maze_nca_gym.mazes.graphs import Graph
 from maze_nca_gym.mazes.tasks import TASKS
 from maze_nca_gym.mazes.terms import Term

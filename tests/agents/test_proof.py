@@ -35,7 +35,8 @@ from maze_nca_gym.agents.automata.shipped.healing import S as H
 from maze_nca_gym.agents.automata.shipped.shortest_path import CANONICAL, NEAR, SHORTEST_PATH, PathSignal
 from maze_nca_gym.agents.automata.theorem import Claim, Theorem
 from maze_nca_gym.agents.policies.guarantees import StepBound
-from maze_nca_gym.mazes.facts import at_least, broken_axioms
+from maze_nca_gym.mazes.arrays import broken_axioms
+from maze_nca_gym.mazes.facts import at_least
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tile, parse
 from maze_nca_gym.mazes.neighbours import offsets

@@ -14,7 +14,7 @@ from maze_nca_gym.agents import find_policy, list_policies, load
 from maze_nca_gym.agents.evaluation import iterations
 from maze_nca_gym.agents.policies import pretrained
 from maze_nca_gym.cli import main
-from maze_nca_gym.mazes.facts import MazePicture
+from maze_nca_gym.mazes.arrays import MazePicture
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import LevelSet, parse
 from maze_nca_gym.mazes.relations import canonical_path

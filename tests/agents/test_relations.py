@@ -11,17 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maze_nca_gym.agents.automata.proving.contexts import Z3
-from maze_nca_gym.agents.automata.proving.prover import SymbolicPicture
+from maze_nca_gym.agents.automata.proving.symbols import Z3, SymbolicPicture
 from maze_nca_gym.mazes import Tile, relations
-from maze_nca_gym.mazes.facts import (
-    CENTRE,
-    WORLDS,
-    MazePicture,
-    axiom_of,
-    implies,
-    moved,
-)
+from maze_nca_gym.mazes.arrays import MazePicture
+from maze_nca_gym.mazes.facts import CENTRE, WORLDS, axiom_of, implies, moved
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
 from maze_nca_gym.mazes.relations import (
     DISTANCE,

@@ -15,17 +15,18 @@ from tables import refused
 from test_play import PAGE, needs_node
 
 from maze_nca_gym.agents.automata import Automaton, exactly, threshold
-from maze_nca_gym.agents.automata.automaton import reader
 from maze_nca_gym.agents.automata.kernel.coq import printed_list, printed_rule
 from maze_nca_gym.agents.automata.kernel.theorems import PREFIX, THEORY
 from maze_nca_gym.agents.automata.networks.bits import Strip, as_blocks, as_tiles
 from maze_nca_gym.agents.automata.networks.linear import sum_of
 from maze_nca_gym.agents.automata.networks.patches import labels, patches_of, tile_codes
 from maze_nca_gym.agents.automata.search.trial import packed, unpacked
+from maze_nca_gym.mazes.arrays import reader
 from maze_nca_gym.mazes.facts import at_least
 from maze_nca_gym.mazes.levels import KINDS
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.terms import Term, TileKind, Weighed, term_of
+from maze_nca_gym.mazes.text import words
 from tools.make_play import nodes_of
 
 N_TERMS, SUMS_FROM, COQS = 2_000, 1_000, 9
@@ -179,7 +180,7 @@ def test_text_agrees():
             seen = TileKind(KIND_NAMES.index(leaf[1])) if leaf[1] in KIND_NAMES else Signal[leaf[1]]
             return f"np.bool_({is_on(seen, leaf[2] or 'C', PLACES[4])})"
 
-        text = re.sub(rf"\b({names})\b(?: at (\w))?", value, term.words(KIND_NAMES))
+        text = re.sub(rf"\b({names})\b(?: at (\w))?", value, words(term, KIND_NAMES))
         assert eval(text) == values[4], text
 
 

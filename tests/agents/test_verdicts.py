@@ -25,7 +25,8 @@ from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH, Pa
 from maze_nca_gym.agents.automata.theorem import Theorem
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.policies.learned.nca import NCA
-from maze_nca_gym.mazes.facts import Answer, Ghosts, MazePicture
+from maze_nca_gym.mazes.arrays import MazePicture
+from maze_nca_gym.mazes.facts import Answer, Ghosts
 from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, parse
 from maze_nca_gym.mazes.relations import REACHED, both_of, canonical_path, distance, fixpoint, flooded, is_free, reached
 from maze_nca_gym.mazes.rules import around

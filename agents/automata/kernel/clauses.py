@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from ..proving.contexts import Z3
+from ..proving.symbols import Z3
 from .facts import Atom, Below, Claim, Either, Fact, No, Refutation, parts_of
 
 MOST_CONFLICTS = 20_000

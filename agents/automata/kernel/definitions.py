@@ -26,6 +26,7 @@ from maze_nca_gym.mazes.facts import (
     StageAt,
     Truth,
     moved,
+    read_at,
 )
 from maze_nca_gym.mazes.facts import Fact as Rule
 from maze_nca_gym.mazes.neighbours import offsets
@@ -33,8 +34,7 @@ from maze_nca_gym.mazes.relations import N_TILES, SPREAD
 from maze_nca_gym.mazes.terms import Term, TileKind
 
 from ..automaton import NEIGHBOURHOODS, Automaton
-from ..proving.contexts import Z3
-from ..proving.prover import SymbolicPicture, reading
+from ..proving.symbols import Z3, SymbolicPicture
 from ..theorem import Theorem
 from .coq import NotCovered
 from .facts import Atom, Below, Either, Fact, Hypothesis, No, offset_of, parts_of
@@ -275,7 +275,7 @@ class Definitions:
             def before(there: Place, when: Number = when) -> Mapping[IntEnum, Truth]:
                 return {each: self.picture.true(each.name, there, when - 1) for each in self.played}
 
-            see, begins = reading(self.picture, before, at), when <= 0
+            see, begins = read_at(self.picture, at, before), when <= 0
             comes = (begins & first.read_by(see)) | (~begins & then.read_by(see))
             on = self.picture.true(name.name, at, when).arg(0)
             yield Hypothesis("Turn", (int(name), ago), at, on == (self.picture.inside(at) & comes))

@@ -15,13 +15,13 @@ from functools import cache, partial
 from itertools import product
 from typing import NamedTuple
 
-from maze_nca_gym.mazes.facts import CENTRE, Axiom, Place, Truth, axiom_of
+from maze_nca_gym.mazes.facts import CENTRE, Axiom, Place, Truth, axiom_of, read_at
 from maze_nca_gym.mazes.relations import N_TILES
 from maze_nca_gym.mazes.small import kinds_once
 
-from ..proving.contexts import Z3
 from ..proving.proof import Proof
-from ..proving.prover import SAID, reading
+from ..proving.prover import SAID
+from ..proving.symbols import Z3
 from .clauses import NotProven, refutation
 from .coq import NotCovered, printed_automaton, printed_file, printed_list, printed_name, printed_rule
 from .definitions import Definitions
@@ -298,8 +298,8 @@ class Guide:
             """Return the theorem's values of a tile's signals, and unknowns for signals without a stated value."""
             return {**{s: defined.held(s, at) for s in automaton.signals}, **says(picture, at, t)}
 
-        see, said, after = reading(picture, cache(state)), says(picture, CENTRE, t), says(picture, CENTRE, t + 1)
-        definitions = self.learn_axioms()
+        see, said = read_at(picture, CENTRE, cache(state)), says(picture, CENTRE, t)
+        after, definitions = says(picture, CENTRE, t + 1), self.learn_axioms()
         shown = {signal: automaton.terms[signal].read_by(see) for signal in (*said, *automaton.answers)}
         signals = {s: self.signal(s, value, shown[s], after[s], definitions) for s, value in said.items()}
         answers = self.answers(shown)

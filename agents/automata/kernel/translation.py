@@ -7,7 +7,7 @@ from functools import reduce
 
 from maze_nca_gym.mazes.facts import Number, Place, Truth
 
-from ..proving.contexts import Z3
+from ..proving.symbols import Z3
 from .coq import NotCovered
 from .facts import Atom, Below, Both, Either, Fact, No, offset_of
 

@@ -16,6 +16,7 @@ from functools import cache, reduce
 from operator import and_, invert, or_, xor
 
 from maze_nca_gym.mazes.terms import Term, TileKind, Weighed, term_of
+from maze_nca_gym.mazes.text import words
 
 from ..automaton import Automaton, scaled
 from .linear import misfits
@@ -124,7 +125,7 @@ def _slowed(
         in_order=None,
         slows=automaton,
         pace=pace,
-        helpers={name: source[name].words(kinds) for name in names[len(own) :]},
+        helpers={name: words(source[name], kinds) for name in names[len(own) :]},
     )
     return slow, {made[name]: rule for name, rule in source.items()}
 

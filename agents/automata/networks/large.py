@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from maze_nca_gym.mazes.levels import Tile, Tiles
-from maze_nca_gym.mazes.printed import digest, printed
+from maze_nca_gym.mazes.text import digest, printed
 from maze_nca_gym.support.files import atomic_write, mapped_array, remove_partial, user_path, validated_read
 from maze_nca_gym.support.options import Above, Between, Shown, Stored, check, checked
 from maze_nca_gym.support.streams import say

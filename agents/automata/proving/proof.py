@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from maze_nca_gym.mazes.arrays import MazePicture, broken_axioms
 from maze_nca_gym.mazes.facts import (
     CENTRE,
     Axiom,
     Axioms,
     Ghosts,
-    MazePicture,
     Number,
     Picture,
     Place,
@@ -35,7 +35,6 @@ from maze_nca_gym.mazes.facts import (
     World,
     answer_read_once,
     axiom_of,
-    broken_axioms,
     read_once,
 )
 from maze_nca_gym.mazes.levels import Tiles, to_text

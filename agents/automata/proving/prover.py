@@ -24,24 +24,24 @@ from maze_nca_gym.mazes.facts import (
     Number,
     Picture,
     Place,
-    Reading,
     Truth,
     World,
     axiom_of,
     implies,
     moved,
+    read_at,
 )
 from maze_nca_gym.mazes.levels import Kind
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
 from maze_nca_gym.mazes.relations import N_TILES, has_known_axioms, witnesses_of
 from maze_nca_gym.mazes.small import kinds_once
-from maze_nca_gym.mazes.terms import Read, Rule, TileKind, term_of
+from maze_nca_gym.mazes.terms import Rule, term_of
 from maze_nca_gym.support.names import unknown_name
 from maze_nca_gym.support.options import check
 
 from ..automaton import NEIGHBOURHOODS, Automaton
 from ..theorem import State, Theorem
-from .contexts import Z3
+from .symbols import Z3, SymbolicPicture
 
 MOST_STEPS = 600_000_000
 """Largest number of steps of the solver for one lemma, 5,000,000 of which take about a second. With a limit of time, a
@@ -88,60 +88,6 @@ class Lemma:
         """The queries to the solver in SMT-LIB, with its answers as `:status`: that the premises can occur (sat), and
         that the negation of the claim cannot occur (unsat). Axioms are `:named`."""
         return {what: written() for what, written in self.asked.items()}
-
-
-class SymbolicPicture(Picture):
-    """A picture of symbols, each made when it is first used. On a grid, all walks to one tile are the same place."""
-
-    def __init__(self, z3: Z3, is_grid: bool, prefix: str = "") -> None:
-        self._z3, self._is_grid, self._prefix = z3, is_grid, prefix
-        self.made = dict[tuple[str, Place | None], Any]()
-        # the ghost and place of each symbol, by the id of its declaration
-        self.symbols = dict[int, tuple[str, Place | None]]()
-
-    def _symbol(self, sort: str, name: str, at: Place | None = None) -> Any:
-        if at is not None and self._is_grid:
-            ((down, right),) = offsets(at)
-            at = "U" * -down + "D" * down + "L" * -right + "R" * right or CENTRE
-        if (name, at) not in self.made:
-            self.made[name, at] = getattr(self._z3, sort)(self._prefix + self.placed(name, at))
-            self.symbols[self.made[name, at].decl().get_id()] = name, at
-        return self.made[name, at]
-
-    def placed(self, name: str, at: Place | None) -> str:
-        """Return the name of a symbol at a place; with None, of a symbol of the whole map."""
-        return name if at is None else " ".join([name, *(map(str, offsets(at)[0]) if self._is_grid else [at])])
-
-    def kind(self, at: Place) -> Number:
-        """Return the kind of a tile, -1 beyond the edge."""
-        return self._symbol("Int", "kind", at)
-
-    def read(self, reading: Reading) -> Any:
-        """Return a symbol, or a boolean of symbols."""
-        what, name, at, when = reading
-        if at is None or what == "number":
-            return self._value("Int", name, at, when)
-        if what == "true":
-            return self._value("Bool", name, at, when) & self.inside(at)
-        return self.kind(at) >= 0 if what == "inside" else self.kind(at) == name
-
-    def _value(self, sort: str, ghost: str, at: Place | None, when: Number | None) -> Any:
-        if when is None:
-            return self._symbol(sort, ghost, at)
-        z3, sorts = self._z3, {"Bool": self._z3.BoolSort, "Int": self._z3.IntSort}
-        changing = z3.Function(self._prefix + self.placed(ghost, at), z3.IntSort(), sorts[sort]())
-        self.symbols[changing.get_id()] = ghost, at
-        return changing(when)
-
-
-def reading(picture: Picture, state: State, at: Place = CENTRE) -> Read:
-    """Return the view of a tile for rules: (signal or kind, tap) -> whether it is on there in a state."""
-
-    def read(seen: Any, tap: str) -> Truth:
-        there = moved(at, tap)
-        return picture.tile(seen, there) if isinstance(seen, TileKind) else state(there)[seen]
-
-    return read
 
 
 class Prover:
@@ -219,7 +165,7 @@ class Prover:
         used = {signal: term_of(rule, self._automaton.signals) for signal, rule in given.items()}
 
         def after(at: Place) -> Mapping[IntEnum, Truth]:
-            see = reading(picture, state, at)
+            see = read_at(picture, at, state)
             return {signal: picture.inside(at) & rule.read_by(see) for signal, rule in used.items()}
 
         return cache(after)
@@ -246,7 +192,7 @@ class Prover:
     def invariant(self, picture: Picture, state: State, at: Place = CENTRE) -> Truth:
         """Return whether the invariant holds for a tile, see `Steps`."""
         assert self._automaton.invariant is not None
-        return term_of(self._automaton.invariant).read_by(reading(picture, state, at))
+        return term_of(self._automaton.invariant).read_by(read_at(picture, at, state))
 
     def lemmas(self) -> Iterator[Lemma]:
         """Yield the steps of the proof."""
@@ -270,7 +216,7 @@ class Prover:
             yield self._lemma("signal", "no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
             yield self._lemma("signal", "no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
         anything = self.state("any")  # for signals of which nothing is said
-        see = reading(picture, cache(lambda at: {**anything(at), **self._said(picture, at, t)}))
+        see = read_at(picture, CENTRE, cache(lambda at: {**anything(at), **self._said(picture, at, t)}))
         for signal, said in after.items():
             claim, here = f"{signal.name} {SAID}", rules[signal].read_by(see)
             if signal not in self._automaton.pooled:
@@ -337,7 +283,7 @@ class Prover:
         """
         z3, picture, inside, signals = self._z3, self.picture, self.picture.inside(), self._automaton.signals
         before, off = self.state("held"), dict.fromkeys(signals, z3.BoolVal(False))
-        see = reading(picture, cache(lambda at: {s: before(at)[signals[s.name]] for s in original.signals}))
+        see = read_at(picture, CENTRE, cache(lambda at: {s: before(at)[signals[s.name]] for s in original.signals}))
         begun: State = lambda at: off  # noqa: E731
         after, shown = before, list[Truth]()
         for number in range(pace):

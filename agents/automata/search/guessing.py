@@ -22,18 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.facts import (
-    CENTRE,
-    Ghosts,
-    MazePicture,
-    Number,
-    Picture,
-    Place,
-    Truth,
-    is_of_map,
-    moved,
-    shifted,
-)
+from maze_nca_gym.mazes.arrays import MazePicture, is_of_map, shifted
+from maze_nca_gym.mazes.facts import CENTRE, Ghosts, Number, Picture, Place, Truth, moved
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.relations import (

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym.mazes.arrays import reader
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.scoring import lengths_of
 from maze_nca_gym.mazes.small import mazes_to_try
 from maze_nca_gym.mazes.tasks import Task, solved
 
 from ...policies.guarantees import StepBound
-from ..automaton import Automaton, Signals, reader
+from ..automaton import Automaton, Signals
 
 MOST_ITERATIONS = 600
 """Largest number of iterations for which an automaton is run, over all sizes of mazes, the smallest first."""

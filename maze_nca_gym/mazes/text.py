@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import add, and_, eq, ge, gt, invert, le, lt, mod, mul, ne, neg, or_, sub, xor
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.facts import CENTRE, SYMBOLS, Derived, Formula, Ghosts, Reading, Relation, StageAt
+from maze_nca_gym.mazes.facts import CENTRE, SYMBOLS, Derived, Formula, Ghosts, Reading, Relation, StageAt, read_at
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.relations import Fixpoint, anywhere, has_known_axioms
-from maze_nca_gym.mazes.terms import Term, TileKind
+from maze_nca_gym.mazes.terms import Term, TileKind, Weighed
 
 LONGEST = 200
 """Largest number of characters of a printed part; a longer one becomes its digest."""
@@ -42,7 +42,7 @@ def _text(found: object) -> str:
     for part in found.walk(known) if isinstance(found, Formula) else ():
         parts, does = [known[each] if isinstance(each, Formula) else f"{each}" for each in part.parts], part.does
         if isinstance(does, Reading):
-            said = f"{READ[does.what]}{'' if does.name is None else does.name}"
+            said = f"{READ[does.what]}{'' if does.name is None else getattr(does.name, 'name', does.name)}"
             said += ("" if does.at is None else f" at {does.at}") + "".join(f" after {when}" for when in parts)
         elif len(parts) == 2:
             said = f"({parts[0]} {MARKS[does]} {parts[1]})"
@@ -52,18 +52,28 @@ def _text(found: object) -> str:
     return known[found] if isinstance(found, Formula) else str(found)
 
 
-def _leaf(seen: Any, tap: str) -> Formula:
-    what: Literal["tile", "true"] = "tile" if isinstance(seen, TileKind) else "true"
-    return Formula(Reading(what, int(seen) if what == "tile" else getattr(seen, "name", seen), tap))
-
-
 def printed(rule: Term | Callable[..., Any], *given: Any) -> str:
     """Return a rule, or a fact of a picture and further arguments, as text.
 
     Raises:
         TypeError: the fact uses more than operators.
     """
-    return _text(rule.read_by(_leaf) if isinstance(rule, Term) else rule(SYMBOLS, *given))
+    return _text(rule.read_by(read_at(SYMBOLS, CENTRE)) if isinstance(rule, Term) else rule(SYMBOLS, *given))
+
+
+def words(term: Term, kinds: Sequence[str]) -> str:
+    """Return a rule as text for people, such as "WET at U & ~wall" or "2 * WET + -1 * wall >= 1", with the names of
+    kinds of tile in `kinds`."""
+    if term.seen is not None:
+        name = kinds[term.seen] if isinstance(term.seen, TileKind) else getattr(term.seen, "name", term.seen)
+        return name if term.tap == CENTRE else f"{name} at {term.tap}"
+    alone = (None, invert)
+    parts = [words(part, kinds) if part.join in alone else f"({words(part, kinds)})" for part in term.operands]
+    if isinstance(term.join, Weighed):
+        total = " + ".join(f"{weight} * {part}" for weight, part in zip(term.join.weights, parts, strict=True))
+        most = "" if term.join.most is None else f"{term.join.most} >= "
+        return f"{most}{total} >= {term.join.least}"
+    return f"~{parts[0]}" if term.join is invert else f" {MARKS[term.join]} ".join(parts)
 
 
 def printed_ghosts(ghosts: Ghosts) -> list[Any]:
