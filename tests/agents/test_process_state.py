@@ -158,7 +158,7 @@ CALLS: dict[str, Callable[[], list[Any]]] = {
     "evaluate": lambda: [evaluate("nca-shortest-path", families="random", sizes=5, n=4, out="evaluated")[0].metrics],
     "evolve": lambda: [evolve("nca-shortest-path", n=4, rounds=1, n_offspring=2, size=6, out="evolved").tiles],
     "doubt": lambda: [
-        doubt("nca-shortest-path-small", tiles=4, families="random", sizes=4, n=4, out="doubted").drawing()
+        doubt("nca-shortest-path-small", tiles=1, families="random", sizes=5, n=4, steps=3, seconds=600).drawing()
     ],
     "bench": lambda: [bench("anca-prim-21", policies="shortest-path-bfs", n=2, out="benched", plot=True)[0].scores],
     "compile_automaton": lambda: [*compile_automaton("reachable", out="compiled")[0].parameters()],
