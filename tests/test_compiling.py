@@ -94,7 +94,7 @@ def offspring_of(rng: np.random.Generator, kind: str) -> Arrays:
 CASES: Mapping[str, Callable[[np.random.Generator], Arrays]] = {
     **{
         f"generate {name}": lambda rng, name=name: tuple(  # type: ignore[misc]
-            generate(rng, 5, size, name, border=border) for size in (5, 8, (5, 12)) for border in (True, False)
+            generate(rng, 2, size, name, border=border) for size in (5, 8, (5, 9)) for border in (True, False)
         )
         for name in GENERATORS
     },
