@@ -20,11 +20,10 @@ from maze_nca_gym.agents.policies.weights import MODELS
 from maze_nca_gym.agents.runs import recorded
 from maze_nca_gym.agents.sweeps import run as sweeps_run
 from maze_nca_gym.agents.training import PRESETS, changed, preset
-from maze_nca_gym.agents.training.session import changes
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.output import importing_from_here
 from maze_nca_gym.mazes.tasks import TASKS
-from maze_nca_gym.support.options import Call
+from maze_nca_gym.support.options import Call, differences
 
 pytestmark = pytest.mark.usefixtures("command_line", "without_pictures")
 
@@ -100,7 +99,8 @@ def recorded_in(folder):
 @for_each("other", ["fast", "extrapolate-diameter", "paper-diameter-evolved", "healing"])
 def test_every_preset_in_words_of_another(name, other):
     config = preset(name)
-    assert configuration(recorded(Call(train, {"preset": other, **changes(other, config)}))) == config
+    options = differences(config.to_json(), preset(other).to_json())
+    assert configuration(recorded(Call(train, {"preset": other, **options}))) == config
 
 
 @for_each(
@@ -116,7 +116,7 @@ def test_every_preset_in_words_of_another(name, other):
 )
 def test_options_of_training(options):
     config = changed(preset("fast"), **options)
-    assert configuration(recorded(Call(train, changes("fast", config)))) == config
+    assert configuration(recorded(Call(train, differences(config.to_json(), preset("fast").to_json())))) == config
 
 
 @pytest.mark.usefixtures("few_levels")
