@@ -392,13 +392,13 @@ class TestPolicies:
         assert main(["policies", "list", *["--all"] * everything]) == 0
         out = capsys.readouterr().out
         assert ("nca-shortest-path-baseline" in out) == everything
-        assert ("`policies list --all` has 15 more" in out) != everything
+        assert ("`policies list --all` has 16 more" in out) != everything
         assert all((f"\n  {part:<15}{meaning}\n" in out) == everything for part, meaning in NAME_PARTS.items())
         assert re.findall("^(.*?) +channels +levels +complete$", out, re.MULTILINE) == [
             "shortest-path",
             "diameter",
             *["shortest-path, variants", "diameter, variants"] * everything,
-            *["shortest-path, ablations", "shortest-path, baselines"] * everything,
+            *["shortest-path, ablations", "shortest-path-DLRU, ablations", "shortest-path, baselines"] * everything,
         ]
         for table in re.findall(r"^.* complete\n(?:.+\n)*", out, re.MULTILINE):
             assert len({len(line) for line in table.splitlines() if not line.startswith("  ")}) == 1

@@ -12,8 +12,9 @@ import torch
 from fresh_models import FRESH_MLP
 from torch import Tensor, nn
 
-from maze_nca_gym import ENVIRONMENTS
+from maze_nca_gym import environment_id
 from maze_nca_gym.agents import Policy, Symmetrised, iterate, list_policies, load, rollout
+from maze_nca_gym.agents.policies.environments import order_option
 from maze_nca_gym.agents.policies.learned import GAT, GCN, MLP, NCA
 from maze_nca_gym.agents.policies.weights import MODELS, load_model, save_model
 from maze_nca_gym.agents.rollouts.engines import STEPPING, preferring
@@ -110,8 +111,8 @@ def test_rollouts(name: str) -> None:
 @pytest.mark.parametrize("n", [None, 3])
 def test_stepping_an_environment_is_the_rollout(name: str, n: int | None) -> None:
     policy = made(name)
-    id = next(id for id, (task, _) in ENVIRONMENTS.items() if task == policy.task)
-    options = {"size": policy.size or 5, "n_channels": policy.n_channels + 2}
+    id, order = environment_id(policy.task), order_option(policy.task)
+    options = {"size": policy.size or 5, "n_channels": policy.n_channels + 2, **order}
     env = gym.make(id, **options) if n is None else gym.make_vec(id, n, **options)
     observation, _ = env.reset(seed=1)
     maze, state = (torch.from_numpy(observation[key].copy()).view(n or 1, -1, *observation[key].shape[-2:])
