@@ -1,6 +1,7 @@
 """Moves that answers contain, as auxiliary targets."""
 
 import json
+import re
 import statistics
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,10 @@ import torch
 from experiments.maze_hard import cut_answers
 from experiments.maze_hard_moves import NAME, NEVER, answer_moves, walked, write_network
 from maze_nca_gym.agents import load
+from maze_nca_gym.agents.evaluation.leaderboard.answers import EXACT, OPTIMAL, VALID
+from maze_nca_gym.agents.evaluation.leaderboard.board import Board
 from maze_nca_gym.agents.evaluation.leaderboard.entrants import learned_from
+from maze_nca_gym.agents.evaluation.leaderboard.rows import lines_of
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.runs import DESCRIPTION, METRICS
@@ -83,6 +87,21 @@ def test_a_network_is_written_for_the_task_that_every_command_knows(tmp_path):
     assert (card["supervision"], card["made_in"]["threads"]) == (supervision, 2)
     assert card["made_by"].endswith(" --seed 3 --n-answers 100 --n-channels 8 --stages 2")
     assert "configuration" not in card
+
+
+def test_the_page_has_the_figures_of_the_leaderboard():
+    page, rows = (ROOT / "docs/maze-hard.md").read_text(encoding="utf-8"), Board.load(ROOT / "docs").rows
+    seeds = json.loads((ROOT / "docs/maze-hard-moves.json").read_text(encoding="utf-8"))["seeds"]
+    for seed in seeds:
+        (row,) = (row for row in rows if row.name == f"moves-DLRU #{seed['seed']}")
+        assert (row.scores[EXACT].value, row.scores[OPTIMAL].value) == (seed["test"]["exact"], seed["test"]["optimal"])
+        assert row.scores[VALID].value == 1, "the page says that every answer is a valid path"
+    included = [row for row in rows if row.name == "nca-shortest-path-moves"]
+    assert len(included) == 4
+    for row in included:
+        (line,) = lines_of([row], ())
+        figures = " | ".join("".join(line.text(score)) for score in (EXACT, OPTIMAL))
+        assert re.search(rf"^\| `{row.set}` \|[^|]+\| {re.escape(figures)} \|$", page, re.MULTILINE), row.set
 
 
 def test_the_pages_have_the_figures_of_the_five_seeds():
