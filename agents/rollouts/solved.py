@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.levels import LevelSet, Tiles
-from maze_nca_gym.mazes.scoring import lengths_of, score
+from maze_nca_gym.mazes.scoring import ACCURACY, lengths_of
 from maze_nca_gym.rendering import Snapshot, gif_bytes, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.support import notebooks
@@ -25,7 +25,7 @@ from ..policies.policy import Policy
 from ..runs import RESULTS, versions, write_json
 from .iterating import iterate
 from .pytorch import threads
-from .scores import encode
+from .scores import encode, label, score_table
 from .solving import SolveResult
 
 LARGEST_ANIMATION = 100
@@ -193,7 +193,7 @@ def _frames(
     policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str, shown: set[int]
 ) -> list[Frame]:
     """Return the pictures of some steps of an episode on one (H, W) level with its solution."""
-    task = policy.problem
+    levels = label(policy, tiles[None], target[None])
     highlight = policy.channel_names.index(policy.highlight) or None  # the path is drawn anyway
     states = enumerate(iterate(policy, encode(policy, tiles[None]), n_steps))
     return [
@@ -203,10 +203,10 @@ def _frames(
             target,
             channel_names=policy.channel_names,
             step=step,
-            accuracy=float(score(tiles[None], state[None][:, task.drawn], target[None], task.judge).accuracy[0]),
+            accuracy=float(score_table(policy, levels, state[None][:, policy.problem.drawn])[0, ACCURACY]),
             title=title,
             highlight=highlight,
-            kinds=task.kinds,
+            kinds=policy.problem.kinds,
         ).draw()
         for step, state in ((step, read_back(state[0])) for step, state in states if step in shown)
     ]

@@ -15,6 +15,7 @@ from maze_nca_gym.agents.runs import progress
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import LevelSet, parse
 from maze_nca_gym.mazes.tasks import Task
+from maze_nca_gym.rendering import Snapshot
 
 CORRIDOR = parse("#####\n#S.T#\n#####")
 SQUARE = parse("####\n#S.#\n#.T#\n####")
@@ -98,6 +99,13 @@ class TestLevelsAreSolvedOnce:
         assert [row["solution_length"] for row in solved.records()] == [int(solved.targets[0].sum())] * 5
         assert solved.csv().startswith("level,solution_length,solved,limited,steps\n0,")
         assert solutions == [levels.tiles.tobytes()]
+
+    @for_each("name", ["shortest-path-bfs", "all-shortest-paths", "depth-first"])
+    def test_the_last_picture_shows_the_score_of_a_solution(self, name, monkeypatch, tmp_path):
+        shown, draw = [], Snapshot.draw
+        monkeypatch.setattr(Snapshot, "draw", lambda snapshot: shown.append(snapshot) or draw(snapshot))
+        solve(load(name), levels=SQUARE[None]).draw(tmp_path / "episode.png")
+        assert [snapshot.accuracy for snapshot in shown] == [1]
 
     def test_by_evaluate_for_all_policies_and_stability(self, solutions):
         names = ["shortest-path-bfs", "nca-shortest-path-small"]
