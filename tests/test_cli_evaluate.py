@@ -17,7 +17,7 @@ from gymnasium.error import DependencyNotInstalled
 from oracles import canonical_shortest_path
 from PIL import Image
 
-from maze_nca_gym.agents import evaluate, load, rollout
+from maze_nca_gym.agents import Symmetrised, evaluate, load, rollout
 from maze_nca_gym.agents.evaluation import cells, iterations, metrics
 from maze_nca_gym.agents.evaluation.figure_options import FIGURES
 from maze_nca_gym.agents.evaluation.metrics import measure
@@ -278,6 +278,7 @@ class TestIterations:
             ("symmetrised:unshared.safetensors", {}, "and symmetrised:unshared.safetensors is none"),
             ("unshared.safetensors", {}, "has no choice for unshared.safetensors, which states its iterations: 3"),
             ("unshared.safetensors", {"steps": 3}, "for families of levels, without levels or steps"),
+            (Symmetrised(load("nca-shortest-path-small")), {}, "and Symmetrised runs a network in 8 passes"),
         ]:
             with pytest.raises(ValueError, match=message):
                 evaluate(policy, families="random", sizes=6, n=8, find_iterations=True, **more)

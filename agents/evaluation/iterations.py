@@ -75,6 +75,8 @@ def keep_iterations(
     for name, policy in policies.items():
         stated = policy.max_steps or policy.guarantees.bound
         check(stated is None, f"find_iterations has no choice for {name}, which states its iterations: {stated}")
+        passes = policy.engine_hints.passes
+        check(passes == 1, f"find_iterations is for a network, and {name} runs a network in {passes} passes")
     for name, policy in policies.items():
         number = find_iterations(policy, families)
         policy.guarantees = replace(policy.guarantees, n_iterations=number)

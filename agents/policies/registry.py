@@ -219,6 +219,8 @@ def load(name: str | Path, **options: Any) -> Policy:
     before, rest = split_prefix(name)
     if before == SYMMETRISED:
         return _make("..rollouts.symmetrised:Symmetrised", {"policy": load(rest, **options)})
+    if before and rest.startswith(SYMMETRISED):  # only a policy itself can solve another task
+        return load(f"{SYMMETRISED}{before}{rest.removeprefix(SYMMETRISED)}", **options)
     if before:
         return for_task(load(rest, **options), before.removesuffix(":"))
     if name.lower().endswith(MODEL_FILE):

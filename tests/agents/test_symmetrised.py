@@ -193,6 +193,11 @@ def test_what_cannot_be_symmetrised(make, message):
     refused(message, make)
 
 
+def test_a_task_before_the_prefix_is_the_networks():
+    policy = load("diameter:symmetrised:nca-shortest-path-hinted")
+    assert (type(policy), policy.task, policy.policy.task) == (Symmetrised, "diameter", "diameter")
+
+
 @pytest.mark.usefixtures("forgotten")
 def test_a_task_must_rank_paths():
     register_task(replace(SHORTEST_PATH, name="own", rank=None))
