@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from typing import overload
+from typing import TypedDict, overload
 
 import torch
 from torch import Tensor
 
+from maze_nca_gym.support.keywords import Unpack
 from maze_nca_gym.support.transfer import read_back
 
 from ..policies.identity import speaks_for
@@ -26,29 +27,23 @@ ROUNDING = 0.1
 """Largest difference of numbers that stand for the same integer or boolean; rounding errors are far smaller."""
 
 
+class RolloutOptions(TypedDict, total=False):
+    """The options of `rollout` besides the first state."""
+
+    start_step: int
+    n_returned: int | None
+    growth: float
+
+
 @overload
 def rollout(
-    policy: Policy,
-    maze: Tensor,
-    steps: int,
-    state: Tensor | None = None,
-    *,
-    start_step: int = 0,
-    n_returned: int | None = None,
-    growth: float = math.inf,
+    policy: Policy, maze: Tensor, steps: int, state: Tensor | None = None, **options: Unpack[RolloutOptions]
 ) -> Tensor: ...
 
 
 @overload
 def rollout(
-    policy: Policy,
-    maze: Tensor,
-    steps: Sequence[int],
-    state: Tensor | None = None,
-    *,
-    start_step: int = 0,
-    n_returned: int | None = None,
-    growth: float = math.inf,
+    policy: Policy, maze: Tensor, steps: Sequence[int], state: Tensor | None = None, **options: Unpack[RolloutOptions]
 ) -> list[Tensor]: ...
 
 
