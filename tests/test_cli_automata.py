@@ -143,8 +143,8 @@ def test_a_theorem_of_an_automaton_that_is_not_that_of_its_network_is_a_failure(
 
 
 def test_the_refutation_that_is_wrong_is_named(monkeypatch, capsys):
-    found = {"one.cpc": "correct", "two.cpc": "error: no step", "three.cpc": "correct"}
-    monkeypatch.setattr(automata, "check_refutations", lambda **options: found)
+    answers = {"one.cpc": "correct", "two.cpc": "error: no step", "three.cpc": "correct"}
+    monkeypatch.setattr(automata, "check_refutations", lambda **options: answers)
     assert main(["check-refutations", "folder", "--signatures", "eo"]) == 1
     out = capsys.readouterr().out
     assert "2 of 3 are correct" in out

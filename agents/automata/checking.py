@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from maze_nca_gym.support.options import Shown, Stored, check, checked
 
-from ..runs import check_folder as check_writable
+from ..runs import check_folder
 from .run import compile_automaton
 
 if TYPE_CHECKING:
@@ -53,16 +53,16 @@ def check_proofs(
             kernel's message.
         OSError: Coq is missing, too old or was killed, or a file could not be written.
     """
-    from .kernel.theorems import SHORTEST_PATH, check_folder, check_printed, coq_version, package_file, write_theory
+    from .kernel.theorems import SHORTEST_PATH, check_printed, coq_version, package_file, read_theory, write_theory
 
     check(folder is None or automaton is None, f"give a folder or an automaton, not both: {folder} and {automaton}")
     if folder is None:
-        check_writable("--out", Path(out))
-    coq_version()
+        check_folder("--out", Path(out))
+    coq = coq_version()
     if automaton is not None:
         compile_automaton(automaton, coq_proof=out)
     elif folder is None:
         printed = {"Package": package_file()}
         write_theory(Path(out), SHORTEST_PATH, printed)
-        return check_printed(SHORTEST_PATH, printed)
-    return check_folder(Path(out if folder is None else folder))
+        return check_printed(coq, SHORTEST_PATH, printed)
+    return check_printed(coq, *read_theory(Path(out if folder is None else folder)))

@@ -47,29 +47,29 @@ def find_automaton(automaton: str | Automaton, order: str | None = None) -> Auto
         ValueError: an unknown name; the name of a registered automaton and also of an unrelated task; an object that is
             not an automaton; or an order that the automaton does not have.
     """
-    found: object = automaton
+    known: object = automaton
     if isinstance(automaton, str) and ":" in automaton:
         usual, named = split_order(automaton)
         module, name = usual.split(":", 1)
-        found = getattr(import_own(module, f"the automaton {automaton}"), name, None)
-        if not isinstance(found, Automaton):
+        known = getattr(import_own(module, f"the automaton {automaton}"), name, None)
+        if not isinstance(known, Automaton):
             raise ValueError(f"the module {module!r} has no Automaton {name!r}")
-        found = found if named == USUAL_ORDER else found.ordered(named)
+        known = known if named == USUAL_ORDER else known.ordered(named)
     elif isinstance(automaton, str):
         grow = [name for name, task in TASKS.items() if isinstance(task.solve, Fixpoint)]
         if automaton in AUTOMATA:
-            found = AUTOMATA[automaton]
-            _check_meaning(automaton, found, AUTOMATA.ships(automaton))
+            known = AUTOMATA[automaton]
+            _check_meaning(automaton, known)
         elif automaton in grow:
-            found = grown(automaton)
+            known = grown(automaton)
         else:
             raise ValueError(unknown_name("automaton", automaton, [*AUTOMATA, *grow], ", or module:NAME"))
-    if not isinstance(found, Automaton):
-        raise ValueError(f"an automaton must be a name or an Automaton, got {found!r}")
-    return found if order is None else found.ordered(order)
+    if not isinstance(known, Automaton):
+        raise ValueError(f"an automaton must be a name or an Automaton, got {known!r}")
+    return known if order is None else known.ordered(order)
 
 
-def _check_meaning(name: str, automaton: Automaton, ships: bool) -> None:
+def _check_meaning(name: str, automaton: Automaton) -> None:
     """Check that the name of a registered automaton is not also the name of an unrelated task.
 
     Raises:
@@ -78,7 +78,7 @@ def _check_meaning(name: str, automaton: Automaton, ships: bool) -> None:
     task, question = split_order(name)[0], split_order(automaton.task)[0]
     if task not in TASKS or task == question:
         return
-    whose = "of this package" if ships else "that you registered"
+    whose = "of this package" if AUTOMATA.ships(name) else "that you registered"
     growing = isinstance(TASKS[task].solve, Fixpoint)
     of_task = f"grown({task!r}), the automaton of its fixpoint" if growing else "which has no automaton of its own"
     raise ValueError(
@@ -120,6 +120,7 @@ def find_by_digest(digest: str, task: str) -> Automaton:
 def automata_of(task: str) -> list[Automaton]:
     """Return all registered automata of a task, in the task's order of directions."""
     question, order = split_order(task)
-    known = AUTOMATA.values()
-    other = [each for each in known if question in each.tasks and each.in_order is not None] if question != task else []
-    return [each for each in known if task in each.tasks] + [each.ordered(order) for each in other]
+    same = [automaton for automaton in AUTOMATA.values() if task in automaton.tasks]
+    may_be_ordered = [automaton for automaton in AUTOMATA.values() if automaton.in_order is not None]
+    other = [automaton for automaton in may_be_ordered if question != task and question in automaton.tasks]
+    return same + [automaton.ordered(order) for automaton in other]

@@ -50,16 +50,19 @@ def options_of_hints(given: Mapping[str, Any]) -> dict[str, Option]:
         ValueError: an unknown automaton.
     """
     usual = HintConfig.of(given.get("automaton", HintConfig.automaton))
-    return with_defaults(
-        {name: each for name, each in options_of(HintConfig).items() if name != "automaton"}, vars(usual)
-    )
+    options = {name: option for name, option in options_of(HintConfig).items() if name != "automaton"}
+    return with_defaults(options, vars(usual))
 
 
 def folder_of(command: str, automaton: str | Automaton, order: str | None) -> Path:
     """Return the default folder of a run: runs/COMMAND/NAME, where NAME is the automaton's name."""
+    return Path("runs", command, _name_of(automaton, order).replace(":", "."))
+
+
+def _name_of(automaton: str | Automaton, order: str | None) -> str:
+    """Return the name by which a run's description and folder name an automaton in an order of directions."""
     name = automaton if isinstance(automaton, str) else automaton.name
-    name = name if order is None else with_order(name, order)
-    return Path("runs", command, name.replace(":", "."))
+    return name if order is None else with_order(name, order)
 
 
 @Further(options_of_hints, named_by=("automaton",))
@@ -122,25 +125,24 @@ def learn_automaton(
     # the automaton to learn, and the options
     folder = folder_of("learn-automaton", automaton, options.get("order")) if out is None else Path(out)
     check_folder("--out", folder)
-    config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
+    own = {name: value for name, value in options.items() if value is not None}
     given, automaton = automaton, find_automaton(automaton, options.get("order"))
+    config = HintConfig.of(automaton, automaton=_name_of(given, options.get("order")), **own)
     automaton = helped(automaton)
     split = separated(automaton)
     with alone_in(folder):
         run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
         # the run's description of its work and its levels
-        sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
-        each = f"each patch of {automaton.neighbourhood} tiles once"
+        families, sizes = ", ".join(config.families), ", ".join(f"{size}x{size}" for size in config.sizes)
+        patches = f"each patch of {automaton.neighbourhood} tiles once"
         if config.n_mazes is None:
             n_updates = config.n_updates + config.n_updates_again * config.n_rounds
             work = f"watching the automaton, then at most {n_updates:,} updates of {config.batch_size:,} patches"
-            levels = f"{', '.join(config.families)} levels at {sizes}: {each}"
+            levels = f"{families} levels at {sizes}: {patches}"
         else:
             n_updates = 1 + config.n_rounds
             work = f"watching the automaton, then at most {config.n_questions:,} questions in {n_updates:,} rounds"
-            levels = (
-                f"{config.n_mazes:,} of {', '.join(config.families)} levels in turn at {sizes}: {each}, and questions"
-            )
+            levels = f"{config.n_mazes:,} of {families} levels in turn at {sizes}: {patches}, and questions"
         run.begin(
             {
                 "command": _command(given),
@@ -234,20 +236,17 @@ def compile_automaton(
     from .proving.proof import prove
     from .registry import find_automaton
 
-    for option, folder in (
-        ("--out", out),
-        ("--export-proof", export_proof),
-        ("--coq", coq),
-        ("--coq-proof", coq_proof),
-    ):
+    folders = {"--out": out, "--export-proof": export_proof, "--coq": coq, "--coq-proof": coq_proof}
+    for option, folder in folders.items():
         if folder is not None:
             check_folder(option, Path(folder))
     given, automaton = automaton, find_automaton(automaton, order)
-    name = given if isinstance(given, str) else given.name
-    name = name if order is None else with_order(name, order)
+    proof = None
     if coq_proof is not None:
-        write_proof(Path(coq_proof), prove(automaton))
-    automaton = helped(automaton)
+        proof = prove(automaton)
+        write_proof(Path(coq_proof), proof)
+    if (slower := helped(automaton)) is not automaton:
+        automaton, proof = slower, None  # it has a proof of its own, with further lemmas
     split = separated(automaton)
     model, certificate = compile_weights(split)
     if coq is not None:
@@ -257,11 +256,11 @@ def compile_automaton(
     run = None
     with nullcontext() if out is None else alone_in(Path(out)):
         if out is not None:
-            files, kept = (MODEL_OF_RUN,), {"automaton": name}
-            run = RunFolder.open(Path(out), kept, files, counter=None, resume=False, overwrite=overwrite)
+            files, configuration = (MODEL_OF_RUN,), {"automaton": _name_of(given, order)}
+            run = RunFolder.open(Path(out), configuration, files, counter=None, resume=False, overwrite=overwrite)
             data = f"the rules of an automaton of {len(automaton.signals)} booleans a tile; no mazes"
             run.begin({"command": _command(given), "data": data, "device": "cpu"})
-        _finish(run, automaton, model, certificate, None if export_proof is None else Path(export_proof))
+        _finish(run, automaton, model, certificate, proof, export_proof)
     return model, certificate
 
 
@@ -274,9 +273,15 @@ def _command(given: str | Automaton) -> str:
 
 
 def _finish(
-    run: RunFolder | None, automaton: Automaton, model: NCA, certificate: Certificate, export: Path | None = None
+    run: RunFolder | None,
+    automaton: Automaton,
+    model: NCA,
+    certificate: Certificate,
+    known: Proof | None = None,
+    export: str | Path | None = None,
 ) -> None:
-    """Store the proven statements in a network's guarantees, and save the network."""
+    """Store the proven statements in a network's guarantees, and save the network; `known` is the automaton's proof, if
+    it was proven before."""
     from ..policies.weights import save_model
     from .kernel.refutations import write_refutations
     from .proving.proof import prove
@@ -284,12 +289,12 @@ def _finish(
     proof, words = None, "not asked: the network does something else"
     try:
         if certificate.holds or export is not None:
-            proof = prove(automaton)
+            proof = prove(automaton) if known is None else known
             words = proof.words
             if export is not None:
                 proof.export(export)
                 if find_spec("cvc5") is not None:
-                    write_refutations(export)
+                    write_refutations(Path(export))
     except (ImportError, ValueError) as error:
         words = f"not {'tried' if isinstance(error, ImportError) else 'proven'}: {error}"
     model.guarantees = earned(automaton, model, certificate, proof)
@@ -318,22 +323,21 @@ def earned(automaton: Automaton, model: NCA, certificate: Certificate, proof: Pr
     from .proving.proof import is_argued
     from .registry import remember
 
-    of_rules = None if proof is None else proof.verdict
-    proven_invariant = is_argued(automaton) or (proof is not None and proof.invariant)
+    of_rules, argued = None if proof is None else proof.verdict, is_argued(automaton)
+    proven_invariant = argued or (proof is not None and proof.invariant)
     refused = proof is not None and any(lemma.about == "everywhere" for lemma in proof.refused)
     follows = certificate.holds and not refused and (not certificate.assumed or proven_invariant)
     verdict = of_rules if of_rules == "refuted" else (of_rules or "equivalent") if follows else None
-    argued = follows and is_argued(automaton) and verdict != "refuted"
+    argued = argued and follows and verdict != "refuted"
     exact = automaton.bound is not None and (verdict == "correct" or argued)
     basis = "argued and tested" if argued else "stated" if proof is None else proof.basis
     also = {
         task: bound
         for task, bound in automaton.also.items()
-        if argued or (exact and _is_correct(automaton, task, bound))
+        if exact and (argued or _is_correct(automaton, task, bound))
     }
     bound = None if verdict == "refuted" else automaton.bound
     basis = "" if bound is None else basis
-    also = also if exact else {}
     remember(automaton if automaton.slows is None else automaton.slows)
     about = subject_of(model, automaton.digest, *map(find_task, also))
     return Guarantees(exact, bound, also=also, basis=basis, verdict=verdict, about=about)

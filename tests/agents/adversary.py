@@ -62,21 +62,21 @@ def states(automaton, tiles, n):
         yield signals
         view, after = View(tiles, signals), []
         for signal in automaton.signals:
-            found = np.broadcast_to(automaton.rules[signal](view), tiles.shape)
-            after.append(np.full(tiles.shape, found.any()) if signal in automaton.pooled else found)
+            value = np.broadcast_to(automaton.rules[signal](view), tiles.shape)
+            after.append(np.full(tiles.shape, value.any()) if signal in automaton.pooled else value)
         signals = np.array(after)
 
 
 @lru_cache
 def mazes(task: Task):
     """Return (H, W) mazes of up to 16 x 16 tiles, and odd ones, that the task can solve."""
-    rng, found = np.random.default_rng(11), []
+    rng, levels = np.random.default_rng(11), []
     for size in ((3, 3), (2, 6), (1, 9), (6, 6), (10, 10), (16, 16)):
         for generator in ("random", "perfect", "loops"):
             for border in (True, False):
-                found += [*task.generate(rng, 2, size, generator, border=border)]
-    found += [parse(drawing) for drawing in ODD] if task.is_plain and task.has_endpoints else []
-    return [maze for maze in found if task.is_answer(task.solve(maze[None]))[0]]
+                levels += [*task.generate(rng, 2, size, generator, border=border)]
+    levels += [parse(drawing) for drawing in ODD] if task.is_plain and task.has_endpoints else []
+    return [maze for maze in levels if task.is_answer(task.solve(maze[None]))[0]]
 
 
 def is_correct(automaton, later=0, on=None):
@@ -97,7 +97,7 @@ def mutated(rng, automaton):
     root = term_of(automaton.rules[automaton.signals(signal)])
     nodes = [root]
     for node in nodes:
-        nodes += [part for part in node.parts if not any(part is each for each in nodes)]
+        nodes += [part for part in node.parts if not any(part is known for known in nodes)]
     chosen = nodes[rng.integers(len(nodes))]
     if chosen.seen is not None and rng.random() < 0.5:
         other = replace(chosen, tap=str(rng.choice([tap for tap in automaton.taps if tap != chosen.tap])))

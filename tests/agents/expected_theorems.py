@@ -36,12 +36,12 @@ from maze_nca_gym.mazes.tasks import find_task
 
 def path(signals, order, picture, at, t):
     flood = flooded(picture, at, t)
-    found = {signals["FLOOD"]: flood}
+    truths = {signals["FLOOD"]: flood}
     for towards in order:
         if f"NEAR_{towards}" in signals.__members__:
-            found[signals[f"NEAR_{towards}"]] = flood & has_less(picture, DISTANCE, at, towards)
-        found[signals[f"ENTER_{towards}"]] = picture.true(ENTERS[towards], at) & has_come(picture, at, t)
-    return found
+            truths[signals[f"NEAR_{towards}"]] = flood & has_less(picture, DISTANCE, at, towards)
+        truths[signals[f"ENTER_{towards}"]] = picture.true(ENTERS[towards], at) & has_come(picture, at, t)
+    return truths
 
 
 def healing(picture, at, t):

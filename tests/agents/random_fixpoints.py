@@ -70,5 +70,5 @@ def _tree(rng: np.random.Generator, names: list[str], may_negate: Sequence[str],
 
 
 def _read(see: Any, what: int | str, tap: str, negated: bool) -> Any:
-    found = see(what, tap) if isinstance(what, str) else see.tile(what, tap)
-    return ~found if negated else found
+    seen = see(what, tap) if isinstance(what, str) else see.tile(what, tap)
+    return ~seen if negated else seen

@@ -48,13 +48,13 @@ def verdict_of(automaton):
 
 def check(rows):
     """Check that no wrong automaton is correct; return by family how many there were, and which verdicts they got."""
-    found = Counter()
+    verdicts = Counter()
     for family, automaton in rows:
         correct = adversary.is_correct(automaton, LATER if family == "wrong late" else 12)
         verdict = verdict_of(automaton)
-        found[family, "correct" if correct else "wrong", verdict] += 1
+        verdicts[family, "correct" if correct else "wrong", verdict] += 1
         assert correct or verdict != "correct", (family, automaton)
-    return found
+    return verdicts
 
 
 def test_the_evaluator_finds_the_shortest_path_correct():
@@ -64,21 +64,21 @@ def test_the_evaluator_finds_the_shortest_path_correct():
 
 def test_some_wrong_automata_get_no_verdict_that_says_more():
     some = {family: automaton for family, automaton in FAMILIES[::-1] if family not in SLOW}  # the first of each
-    found = check(some.items())
-    assert sum(n for (_, truth, _), n in found.items() if truth == "wrong") == len(some)
+    verdicts = check(some.items())
+    assert sum(n for (_, truth, _), n in verdicts.items() if truth == "wrong") == len(some)
 
 
 @pytest.mark.slow
 def test_no_wrong_automaton_gets_a_verdict_that_says_more():
-    found = check(FAMILIES)
-    for (family, truth, verdict), n in sorted(found.items(), key=str):
+    verdicts = check(FAMILIES)
+    for (family, truth, verdict), n in sorted(verdicts.items(), key=str):
         print(f"{family:24} {truth:6} {verdict or 'none':10} {n}")
-    assert sum(n for (_, truth, _), n in found.items() if truth == "wrong") >= 110
+    assert sum(n for (_, truth, _), n in verdicts.items() if truth == "wrong") >= 110
 
 
 @pytest.mark.parametrize("every", [59, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_false_invariant_is_proven(every):
-    broken = [each for each in [*adversary.false_invariants()][::every] if adversary.breaks(each)]
+    broken = [automaton for automaton in [*adversary.false_invariants()][::every] if adversary.breaks(automaton)]
     assert len(broken) >= 60 // every
     for automaton in broken:
         assert not prove(automaton).invariant

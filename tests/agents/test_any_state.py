@@ -85,7 +85,7 @@ def test_from_a_fresh_start_small_mazes_are_correct(most):
 def loops(automaton, maze):
     """Return states with arrows in a loop, one for each sequence of eight bits and each way round, which the tiles
     of the loop repeat: those next to each other agree on all that they remember. Other tiles hold nothing."""
-    s, found = automaton.signals, []
+    s, states = automaton.signals, []
     bits = [signal for signal in s if signal.name.startswith("BIT_")]
     for ring, word in product((RING, RING[::-1]), product((False, True), repeat=len(RING))):
         signals = np.zeros((len(s), *maze.shape), bool)
@@ -99,8 +99,8 @@ def loops(automaton, maze):
                 signals[([*bits], *at)] = earlier[1 : 1 + len(bits)]
                 follows = following([np.bool_(bit) for bit in earlier[1 : 2 + len(bits)]], EARLIER[1 + len(bits)])
                 signals[(s.ONE_A, *at)], signals[(s.ONE_B, *at)] = follows
-        found.append(signals)
-    return np.array(found)
+        states.append(signals)
+    return np.array(states)
 
 
 @pytest.mark.parametrize("maze", [APART, JOINED], ids=["apart", "joined"])
@@ -178,7 +178,7 @@ def test_its_lemmas_are_proven_and_those_of_wrong_twins_are_not(twins):
     for signal, rule, claim in twins:
         lemmas = Prover(replace(automaton, rules={**RULES, signal: rule}), automaton.theorem).lemmas()
         refused = (lemma.claim for lemma in lemmas if not lemma.holds)
-        assert any(each.startswith(claim) for each in refused) if claim else not [*refused], claim
+        assert any(refusal.startswith(claim) for refusal in refused) if claim else not [*refused], claim
 
 
 def test_a_number_of_bits_without_a_sequence_is_refused():

@@ -31,18 +31,18 @@ def test_with_all_tiles_at_once_it_draws_what_the_other_draws(border):
 def test_under_any_schedule_it_is_correct_within_its_rounds(names):
     for name, border in product(names, (True, False)):
         tiles = mazes(n=4, size=5, border=border)
-        found = run(ASYNCHRONOUS, tiles, SCHEDULES[name][0])
-        assert (found.rounds <= 2 * shortest_path(tiles).sum(axis=(1, 2))).all()
-        assert (found.rounds >= 1).all()
-        assert not found.strayed.any()
+        result = run(ASYNCHRONOUS, tiles, SCHEDULES[name][0])
+        assert (result.rounds <= 2 * shortest_path(tiles).sum(axis=(1, 2))).all()
+        assert (result.rounds >= 1).all()
+        assert not result.strayed.any()
 
 
 def test_the_other_is_not():
     tiles = mazes("rooms", n=64)
-    found = run(SHORTEST_PATH, tiles, SCHEDULES["probability 1/2"][0], rest=True)
-    assert 8 < (found.path == shortest_path(tiles)).all(axis=(1, 2)).sum() < 56
-    found = run(SHORTEST_PATH, mazes("perfect"), SCHEDULES["probability 1/2"][0], rest=True)
-    assert not found.strayed.any()
+    result = run(SHORTEST_PATH, tiles, SCHEDULES["probability 1/2"][0], rest=True)
+    assert 8 < (result.path == shortest_path(tiles)).all(axis=(1, 2)).sum() < 56
+    result = run(SHORTEST_PATH, mazes("perfect"), SCHEDULES["probability 1/2"][0], rest=True)
+    assert not result.strayed.any()
 
 
 @for_each("drawing", ("S.\n..\n.T", "S..T", "T.\n.S", "ST\n#."))
@@ -108,8 +108,8 @@ def test_what_rises_survives_any_schedule():
     tiles = mazes(n=64)
     for name in ("reachable", "dead-ends"):
         *_, end = AUTOMATA[name].trace(tiles)
-        found = run(AUTOMATA[name], tiles, SCHEDULES["probability 1/2"][0], rest=True)
-        np.testing.assert_array_equal(found.path, end[:, 0])
+        result = run(AUTOMATA[name], tiles, SCHEDULES["probability 1/2"][0], rest=True)
+        np.testing.assert_array_equal(result.path, end[:, 0])
 
 
 def test_any_automaton_is_kept_in_step_by_a_clock_modulo_3():

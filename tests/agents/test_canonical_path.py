@@ -19,7 +19,7 @@ from tables import for_each
 from maze_nca_gym.agents import iterate, load
 from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER
 from maze_nca_gym.agents.automata.shipped.healing import HEALING
-from maze_nca_gym.agents.automata.shipped.shortest_path import ENTER, NEAR, SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH, PathSignal
 from maze_nca_gym.mazes.levels import Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.mazes.tasks import find_task
 
@@ -29,7 +29,7 @@ Held = Mapping[IntEnum, tuple[str, ...]]
 PAIRS: Held = {
     signal: (f"{signal.name.lower()}_low", f"-{signal.name.lower()}_high") for signal in list(PathSignal)[1:]
 }
-EXACT: Held = {PathSignal.FLOOD: ("wet", "-excess"), **{signal: (signal.name.lower(),) for signal in (*NEAR, *ENTER)}}
+EXACT: Held = {PathSignal.FLOOD: ("wet", "-excess"), **{signal: (signal.name.lower(),) for signal in [*PathSignal][2:]}}
 COUNTING: Held = {PathSignal.FLOOD: ("flood",)}
 BOUNDED: Held = {PathSignal.FLOOD: ("phase_0", "phase_1", "phase_2")}
 FORMS: dict[str, tuple[str, dict[str, str], bool, Held]] = {
@@ -67,8 +67,8 @@ def test_every_form_has_the_rules_path_after_every_iteration(form: str) -> None:
         np.testing.assert_array_equal(channels["path"] > 0.5, signals[:, PathSignal.PATH], err_msg=f"after {step}")
         for signal, names in held.items():
             parts = [-channels[part[1:]] if part.startswith("-") else channels[part] for part in names]
-            found = torch.stack(parts).sum(dim=0)
-            assert ((found - torch.from_numpy(signals[:, signal]).float()).abs() < 0.1).all(), (step, signal)
+            value = torch.stack(parts).sum(dim=0)
+            assert ((value - torch.from_numpy(signals[:, signal]).float()).abs() < 0.1).all(), (step, signal)
 
 
 @for_each(("name", "maze"), product(["counting", "bounded"], GOLDEN))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import Enum, IntEnum
 from functools import cache, reduce
 from itertools import chain, islice, product, repeat
-from operator import or_
+from operator import attrgetter, or_
 from pathlib import Path
 
 import numpy as np
@@ -211,7 +211,7 @@ SLOW = [pytest.param(automaton, marks=pytest.mark.slow) for automaton in (LIFE, 
 SLOW_TOO = [pytest.param(automaton, marks=pytest.mark.slow) for automaton in (REACHABLE, DEAD_ENDS)]
 
 
-@pytest.mark.parametrize("automaton", [FIRST_PASSAGE, *SLOW_TOO, *SLOW], ids=lambda each: each.name)
+@pytest.mark.parametrize("automaton", [FIRST_PASSAGE, *SLOW_TOO, *SLOW], ids=attrgetter("name"))
 def test_the_gallery_is_learned_and_proven(automaton, tmp_path: Path):
     model, certificate = learn_automaton(automaton, out=tmp_path, **FAST)
     assert certificate.holds
@@ -220,7 +220,7 @@ def test_the_gallery_is_learned_and_proven(automaton, tmp_path: Path):
     assert all((weight % 1 == 0).all() for weight in model.weights)
 
 
-@pytest.mark.parametrize("automaton", [SHORTEST_PATH, REACHABLE, DEAD_ENDS, *SLOW], ids=lambda each: each.name)
+@pytest.mark.parametrize("automaton", [SHORTEST_PATH, REACHABLE, DEAD_ENDS, *SLOW], ids=attrgetter("name"))
 def test_one_maze_and_questions_are_enough_for_a_proof(automaton, tmp_path: Path):
     def learned(n_questions: int):
         options = {"sizes": (4,), "n_mazes": 1, "n_questions": n_questions, "overwrite": True}

@@ -41,9 +41,9 @@ def rng() -> np.random.Generator:
 
 def kinds(rng: np.random.Generator, n: int, walls: float) -> np.ndarray:
     """(n,) kinds with a source, a target and walls."""
-    found = np.where(rng.random(n) < walls, Tile.WALL, Tile.EMPTY).astype(np.uint8)
-    found[rng.choice(n, 2, replace=False)] = Tile.SOURCE, Tile.TARGET
-    return found
+    tiles = np.where(rng.random(n) < walls, Tile.WALL, Tile.EMPTY).astype(np.uint8)
+    tiles[rng.choice(n, 2, replace=False)] = Tile.SOURCE, Tile.TARGET
+    return tiles
 
 
 def random_graph(rng: np.random.Generator, most: int = 60) -> Graph:
@@ -149,8 +149,8 @@ def test_what_is_beyond_the_edges() -> None:
         "moebius": Graph.of(level, "moebius"),
         "portals": Graph.of(level, portals=[((0, 1), (2, 0))]),
     }
-    found = {name: graph.shortest_path().astype(int).tolist() for name, graph in drawn.items()}
-    assert found == {
+    paths = {name: graph.shortest_path().astype(int).tolist() for name, graph in drawn.items()}
+    assert paths == {
         "torus": [[1, 0, 0], [0, 0, 0], [1, 0, 1]],
         "moebius": [[1, 0, 0], [0, 0, 0], [0, 0, 1]],
         "portals": [[1, 1, 0], [0, 0, 0], [1, 1, 1]],
@@ -169,8 +169,8 @@ def test_what_is_beyond_the_edges() -> None:
 )
 def test_any_networkx_graph_of_degree_up_to_four_is_one(graph: nx.Graph, n_edges: int) -> None:
     index = {node: i for i, node in enumerate(graph)}
-    found = Graph.from_networkx(graph)
-    edges = sorted(tuple(sorted((i, int(j)))) for door in found.doors[:2] for i, j in enumerate(door) if j >= 0)
+    world = Graph.from_networkx(graph)
+    edges = sorted(tuple(sorted((i, int(j)))) for door in world.doors[:2] for i, j in enumerate(door) if j >= 0)
     assert edges == sorted(tuple(sorted((index[a], index[b]))) for a, b in graph.edges())
     assert len(edges) == n_edges
 
@@ -186,9 +186,9 @@ def with_kind(kind: Any) -> nx.Graph:
 
 
 def doors(door: str, at: int, there: int) -> np.ndarray:
-    found = NOWHERE.copy()
-    found["ULDR".index(door), at] = there
-    return found
+    leads = NOWHERE.copy()
+    leads["ULDR".index(door), at] = there
+    return leads
 
 
 @for_each(

@@ -90,9 +90,9 @@ def test_what_changes_begins_as_one_rule_says_and_goes_on_as_another_does():
 def test_ghosts_are_what_other_solvers_find():
     for tiles in MAZES:
         (end,) = np.argwhere(tiles == Tile.TARGET)
-        found = canonical_path("LURD").ghosts(tiles[None])
-        np.testing.assert_array_equal(found[DISTANCE][0], distances(tiles, tuple(end)))
-        np.testing.assert_array_equal(found[ON_PATH], shortest_path(tiles[None], "LURD"))
+        ghosts = canonical_path("LURD").ghosts(tiles[None])
+        np.testing.assert_array_equal(ghosts[DISTANCE][0], distances(tiles, tuple(end)))
+        np.testing.assert_array_equal(ghosts[ON_PATH], shortest_path(tiles[None], "LURD"))
         graph = nx.DiGraph()
         graph.add_nodes_from(map(tuple, np.argwhere(tiles != Tile.WALL)))
         for row, col in tuple(graph.nodes):
@@ -235,20 +235,20 @@ def test_the_worlds_of_the_examples_are_guessed_and_proven(rows, tmp_path):
 
 def test_mazes_are_found_that_are_like_a_picture():
     picture = {"C": 3, "R": 1, "L": -1, "D": 0}
-    found = list(mazes_with(picture, find_task("shortest-path"), MAZES))
-    assert found
-    for tiles in found:
+    levels = list(mazes_with(picture, find_task("shortest-path"), MAZES))
+    assert levels
+    for tiles in levels:
         ((row, col),) = np.argwhere(tiles == Tile.TARGET)
         assert (col, tiles[row, col + 1], tiles[row + 1, col], (tiles == Tile.SOURCE).sum()) == (0, 1, 0, 1)
 
 
 def shown_by(automaton, tiles):
     """Return what the answers, such as PATH, show after each of 40 iterations."""
-    signals, found = np.zeros((1, len(automaton.signals), *tiles.shape), np.bool_), []
+    signals, shown = np.zeros((1, len(automaton.signals), *tiles.shape), np.bool_), []
     for _ in range(40):
         signals = automaton.step(tiles[None], signals)
-        found.append(signals[0, list(automaton.answers)])
-    return np.array(found)
+        shown.append(signals[0, list(automaton.answers)])
+    return np.array(shown)
 
 
 def is_refused(automaton):

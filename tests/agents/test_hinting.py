@@ -299,7 +299,7 @@ class TestCertificate:
         change[of.channels.index(channel)] = 4 if channel == "channel_max" else -4
         assert not certify(with_weights(of, lambda weight, bias: bias.add_(change))).holds
 
-    @pytest.mark.parametrize(("automaton", "factor"), [*((each, 1) for each in AUTOMATA), (SHORTEST_PATH, 1.1)])
+    @pytest.mark.parametrize(("automaton", "factor"), [*product(AUTOMATA, [1]), (SHORTEST_PATH, 1.1)])
     def test_it_bounds_what_happens_and_the_path_is_the_automatons_at_every_iteration(self, automaton, factor):
         policy = scaled(automaton, factor)
         certificate = certify(policy)
@@ -355,8 +355,8 @@ class TestCertificate:
             places = range(0, len(kinds.on), 97)
             for row, (sign, bound) in product(range(2), ((1, kinds.bounds.high), (-1, kinds.bounds.low))):
                 worst = np.array([network.worst(signal, kinds, place, row, sign) for place in places])
-                found = sums_on(HEALING, policy, worst)[:, 2 * signal - 1 + row]
-                np.testing.assert_array_equal(found, bound[places, row])
+                sums = sums_on(HEALING, policy, worst)[:, 2 * signal - 1 + row]
+                np.testing.assert_array_equal(sums, bound[places, row])
 
     def test_it_is_for_what_is_learned_from_hints(self):
         shape = {"cut_corners": True, "channel_names": SHORTEST_PATH.channels}
@@ -466,10 +466,10 @@ def test_tiles_that_are_not_active_can_be_left_alone(name, family):
     policy = load(name)
     states = rollout(policy, torch.from_numpy(one_hot(tiles[None])), range(1, 80))
     for n_steps, state in enumerate(states, 1):
-        found, drawn, still, _ = run(policy, tiles, n_steps)
-        np.testing.assert_array_equal(found.transpose(2, 0, 1) / 2, state[0])
+        own_state, drawn, still, _ = run(policy, tiles, n_steps)
+        np.testing.assert_array_equal(own_state.transpose(2, 0, 1) / 2, state[0])
         assert drawn <= still <= n_steps
-    np.testing.assert_array_equal(found[..., 0] > 0, shortest_path(tiles))
+    np.testing.assert_array_equal(own_state[..., 0] > 0, shortest_path(tiles))
     assert still < n_steps
 
 

@@ -20,7 +20,7 @@ from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER
 from maze_nca_gym.agents.automata.shipped.diameter import S as D
 from maze_nca_gym.agents.automata.shipped.healing import FOUND, HEALING
 from maze_nca_gym.agents.automata.shipped.healing import S as H
-from maze_nca_gym.agents.automata.shipped.shortest_path import NEAR, SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH, PathSignal
 from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.solvers import diameter, shortest_path
@@ -153,14 +153,14 @@ class TestShortestPath:
     @pytest.mark.parametrize(
         "automaton",
         [
-            broken(SHORTEST_PATH, NEAR[0], SHORTEST_PATH.rules[NEAR[2]]),
+            broken(SHORTEST_PATH, PathSignal.NEAR_U, SHORTEST_PATH.rules[PathSignal.NEAR_D]),
             broken(SHORTEST_PATH, PathSignal.ENTER_L, lambda see: SHORTEST_PATH.rules[PathSignal.ENTER_R](see)),
             broken(
                 SHORTEST_PATH,
                 PathSignal.PATH,
                 lambda see: SHORTEST_PATH.rules[PathSignal.PATH](see) | see(PathSignal.FLOOD),
             ),
-            knowing(SHORTEST_PATH, lambda see: ~see(NEAR[1])),
+            knowing(SHORTEST_PATH, lambda see: ~see(PathSignal.NEAR_L)),
             knowing(SHORTEST_PATH, lambda see: ~see(PathSignal.ENTER_U) | ~see.tile(Tile.TARGET)),
             replace(SHORTEST_PATH, bound=StepBound(constant=1, per_move=2)),
         ],

@@ -56,15 +56,15 @@ def drawn_rule(rng: np.random.Generator) -> Rule:
 
 def by_brute_force(automaton: Automaton) -> set[int]:
     """The codes of all tiles that follow from tiles without signals, by trying all patches of those found so far."""
-    found = {kind + 1 for kind in automaton.kinds}
+    codes = {kind + 1 for kind in automaton.kinds}
     while True:
-        tiles = sorted(found)
+        tiles = sorted(codes)
         patches = np.array(list(product(*([tiles if tap == "C" else [0, *tiles] for tap in automaton.taps]))))
         after = (labels(automaton, patches) << (KIND_BITS + np.arange(len(automaton.signals)))).sum(axis=1)
-        grown = found | set((after | patches[:, 2] & (1 << KIND_BITS) - 1).tolist())
-        if grown == found:
-            return found
-        found = grown
+        grown = codes | set((after | patches[:, 2] & (1 << KIND_BITS) - 1).tolist())
+        if grown == codes:
+            return codes
+        codes = grown
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -85,11 +85,11 @@ def test_what_is_found_is_what_brute_force_finds(seed: int) -> None:
 
 @pytest.mark.parametrize("automaton", AUTOMATA.values(), ids=AUTOMATA)
 def test_all_tiles_that_occur_are_found(automaton: Automaton) -> None:
-    found, everywhere = find_worlds(automaton).worlds, mask_of(automaton.everywhere)
+    worlds_of_rules, everywhere = find_worlds(automaton).worlds, mask_of(automaton.everywhere)
     tiles = np.concatenate([sample(np.random.default_rng(6), family, 4, 5, 6) for family in ("loops", "random 0.3")])
     codes = np.unique(patches_seen(automaton, [find_task(task).prepare(tiles) for task in automaton.tasks]))
-    assert all(any(allows(world, code) for world in found) for code in codes[codes > 0].tolist())
-    assert len({code & everywhere for code in codes.tolist()}) == len(found)
+    assert all(any(allows(world, code) for world in worlds_of_rules) for code in codes[codes > 0].tolist())
+    assert len({code & everywhere for code in codes.tolist()}) == len(worlds_of_rules)
 
 
 def test_the_path_needs_its_invariant_and_its_75_tiles_are_those_that_occur() -> None:
@@ -108,20 +108,20 @@ def test_the_path_needs_its_invariant_and_its_75_tiles_are_those_that_occur() ->
 
 
 def test_all_that_a_healing_tile_can_hold_follows_from_the_rules() -> None:
-    found, assumed = find_worlds(HEALING)
+    worlds_of_rules, assumed = find_worlds(HEALING)
     assert not assumed
-    assert len(found) == 2
-    for world in found:
+    assert len(worlds_of_rules) == 2
+    for world in worlds_of_rules:
         for parts in world.values():
             assert [len(part.states) for part in parts] == [33, 16, 3, 3, 3, 2, 2, 2, 2, 1]
 
 
 def test_signals_that_are_everywhere_tell_the_worlds_of_the_diameter() -> None:
-    found, assumed = find_worlds(DIAMETER)
-    told = {world[Tile.EMPTY][-1].states.item() for world in found}
+    worlds_of_rules, assumed = find_worlds(DIAMETER)
+    told = {world[Tile.EMPTY][-1].states.item() for world in worlds_of_rules}
     assert assumed
-    assert len(told) == len(found) == 16
-    for world in found:
+    assert len(told) == len(worlds_of_rules) == 16
+    for world in worlds_of_rules:
         assert {parts[-1].states.item() for parts in world.values()} == {world[Tile.EMPTY][-1].states.item()}
 
 

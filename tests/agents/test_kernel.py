@@ -109,11 +109,11 @@ def test_printed_weights_are_those_of_the_network():
     text, parts = printed_network(model, automaton)
     assert parts.startswith("[Single 0; Pair 1 2;")
     rows = re.findall(r"\(\* \w+ \*\) \[(.*)\]", text)
-    found = torch.zeros_like(model.weights[0])
+    weights = torch.zeros_like(model.weights[0])
     for row, listed in enumerate(rows):
         for size, column, tap in re.findall(r"W \(?(-?\d+)\)? (\d+) (C|\(N \w\))", listed):
-            found[row, int(column), automaton.taps.index(tap.strip("(N )"))] = int(size)
-    assert torch.equal(found, model.weights[0])
+            weights[row, int(column), automaton.taps.index(tap.strip("(N )"))] = int(size)
+    assert torch.equal(weights, model.weights[0])
 
 
 def test_what_coq_cannot_check_is_refused(tmp_path):
@@ -258,11 +258,11 @@ def test_what_coq_did_not_check_is_a_flaw(tmp_path):
     answers, lists = kernel.ask(tmp_path, claims), kernel.recheck(tmp_path, [*UNSOUND])
     assert [name for name, answer in answers.items() if answer == kernel.CLOSED] == ["Fine.wrong"]
     assert {*lists} == {*kernel.LISTS}
-    found = kernel.Checked(claims, answers, lists, {}, "", {})
-    assert len(found.flaws) == 4 + 4
+    checked = kernel.Checked(claims, answers, lists, {}, "", {})
+    assert len(checked.flaws) == 4 + 4
     assert (
         "coqchk, Constants/Inductives relying on unsafe (co)fixpoints: MazeNCA.Guard.wrong MazeNCA.Guard.f"
-        in found.flaws
+        in checked.flaws
     )
     assert kernel.recheck(tmp_path, ["Fine"]) == dict.fromkeys(kernel.LISTS, kernel.EMPTY)
     refused(r"coqc refuses Asked\.v at .*Fine\.none was not found", kernel.ask, tmp_path, {"Fine.none": "1 = 1"})
@@ -349,8 +349,8 @@ def package(once) -> Path:
     """A folder in which all is compiled of the package's own theorems."""
 
     def make(folder: Path) -> None:
-        found = check_proofs(out=folder)
-        (folder / "found.json").write_text(json.dumps([found.flaws, list(found.theorems)]))
+        checked = check_proofs(out=folder)
+        (folder / "found.json").write_text(json.dumps([checked.flaws, list(checked.theorems)]))
         compile_files(folder, kernel.SHORTEST_PATH.files)
 
     return once("package", make)
@@ -407,10 +407,10 @@ def test_coq_computes_a_run_as_the_package_does(joined, tmp_path):
     )
     said = subprocess.run(["coqc", "-q", "-Q", ".", "MazeNCA", "Own.v"], cwd=joined, capture_output=True, text=True)
     (joined / "Own.v").unlink()
-    found = [word == "true" for word in re.findall("true|false", said.stdout)]
+    computed = [word == "true" for word in re.findall("true|false", said.stdout)]
     states = [state[0] for state in REACHABLE.trace(tiles[None])]
     expected = [states[min(t, len(states) - 1)] for t in range(6)]
-    assert np.array_equal(np.reshape(found, (6, 2, 3, 3)), expected)
+    assert np.array_equal(np.reshape(computed, (6, 2, 3, 3)), expected)
 
 
 def test_the_printed_rules_of_a_theorem_are_those_of_the_automaton_and_of_its_ghosts(joined):
@@ -532,7 +532,7 @@ def test_a_lemma_keeps_the_hypotheses_that_it_needs_and_says_what_does_not_follo
     defined, z3 = guide.defined, guide.z3
     given = [*defined.given(["C", "U"], {}), *defined.kinds()]
     lemma = guide.lemma("a stage is no less than -1", defined.stage("reached", "U") >= -1, given)
-    assert [(each.kind, each.numbers, each.at) for each in lemma.used] == [("Range", (0,), "U")]
+    assert [(hypothesis.kind, hypothesis.numbers, hypothesis.at) for hypothesis in lemma.used] == [("Range", (0,), "U")]
     assert lemma.fact == Below(-1, ((-1, Atom("stage", 0, at=(-1, 0))),))
     assert printed_proof(lemma).startswith("Proof [(Range 0, ((-1), 0))] (Refutation [")
     with pytest.raises(NotProven, match="late: the lemma 'a stage is at least 0' does not follow"):

@@ -58,28 +58,28 @@ class Threads(large.Alone):
 def shared(automaton, tiles, folder, size, steps=None):
     """Solve a maze in so many threads; return what they found."""
     boxes, barrier = {(i, j): Queue() for i in range(size) for j in range(size)}, threading.Barrier(size)
-    table, found = [None] * size, [None] * size
+    table, results = [None] * size, [None] * size
     folder.mkdir(exist_ok=True)
 
     def work(rank):
         mine = Threads(rank, size, boxes, barrier, table)
-        found[rank] = large.run_in_bits(automaton, tiles, folder, mine, steps, 1e9)
+        results[rank] = large.run_in_bits(automaton, tiles, folder, mine, steps, 1e9)
 
     threads = [threading.Thread(target=work, args=(rank,), daemon=True) for rank in range(size)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(set(found)) == 1
-    return found[0]
+    assert len(set(results)) == 1
+    return results[0]
 
 
 def contents(folder):
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-def drawn(found, width):
-    (file,) = found.answers
+def drawn(solved, width):
+    (file,) = solved.answers
     return np.unpackbits(np.load(file), axis=1, count=width, bitorder="little").astype(bool)
 
 
@@ -136,16 +136,16 @@ class TestInBits:
         tiles, policy = maze(family, 61, 83), load(POLICY)
         assert certificate.followed(policy) is SHORTEST_PATH
         path = solvers.shortest_path(tiles)
-        found = shared(SHORTEST_PATH, tiles, tmp_path / "out", 1)
-        assert np.array_equal(drawn(found, 83), path)
-        assert found.drawn == 2 * path.sum() <= found.still  # as many moves as tiles but one, and two more iterations
-        when = [found.drawn // 2 + 5, found.drawn - 1, found.drawn]
+        solved = shared(SHORTEST_PATH, tiles, tmp_path / "out", 1)
+        assert np.array_equal(drawn(solved, 83), path)
+        assert solved.drawn == 2 * path.sum() <= solved.still  # as many moves as tiles but one, and two more iterations
+        when = [solved.drawn // 2 + 5, solved.drawn - 1, solved.drawn]
         for steps, states in zip(when, rollout(policy, torch.from_numpy(one_hot(tiles[None])), when), strict=True):
             partly = shared(SHORTEST_PATH, tiles, tmp_path / str(steps), 1, steps)
             assert np.array_equal(drawn(partly, 83), states[0, 0] > 0.5), steps
             assert partly.still == steps
         assert searched(tiles)[1] == path.sum() - 1
-        assert np.array_equal(searched(tiles)[0], np.load(found.answers[0]))
+        assert np.array_equal(searched(tiles)[0], np.load(solved.answers[0]))
 
     @for_each("name", ["shortest-path", "reachable", "dead-ends", "life", "first-passage", "wall-follower"])
     def test_every_signal_is_that_of_the_rules_at_every_iteration(self, name):
@@ -171,9 +171,9 @@ class TestInBits:
             shared(automaton, tiles, tmp_path / str(size), size, end)
             assert contents(tmp_path / str(size)) == contents(tmp_path / "1"), size
         for steps, size in ((3, 1), (67, 4), (end, 2), (end, 1)):  # stopped, and continued by others
-            found = shared(automaton, tiles, tmp_path / "stopped", size, steps)
+            solved = shared(automaton, tiles, tmp_path / "stopped", size, steps)
         assert contents(tmp_path / "stopped") == contents(tmp_path / "1")
-        assert found[1:3] == alone[1:3]
+        assert solved[1:3] == alone[1:3]
 
     def test_a_maze_of_another_task_or_another_state_is_refused(self, tmp_path):
         tiles, other = maze("random 0.3", 20, 20), maze("perfect", 20, 20)
@@ -182,12 +182,12 @@ class TestInBits:
             return large.run_in_bits(automaton, tiles, tmp_path, processes or large.Alone(), steps, 1e9)
 
         solve(tiles)
-        for found, message in (
+        for level, message in (
             (other, "state.safetensors is no state to go on from: it has the state of another maze"),
             (np.where(tiles == 1, 7, tiles).astype(np.uint8), "tiles of the task 'shortest-path' are 0 to 3, got 7"),
             (clear_endpoints(tiles[None])[0], "the maze must have one source and one target, got 0 and 0"),
         ):
-            refused(message, solve, found)
+            refused(message, solve, level)
         refused("is no state to go on from: its state is after 52 iterations, more than 9", solve, tiles, steps=9)
         refused("it has the state of other rules", solve, tiles, AUTOMATA["reachable"])
         refused(
@@ -220,8 +220,8 @@ class TestSolveLarge:
     def test_a_network_is_run_if_its_certificate_holds(self, tmp_path):
         (model, _), tiles = compile_automaton(AUTOMATA["reachable"]), maze("random 0.3", 30, 40)
         np.save(tmp_path / "maze.npy", tiles)
-        found = solve_large(model, maze=tmp_path / "maze.npy", out=tmp_path / "out")
-        assert np.array_equal(drawn(found, 40), solvers.distances(tiles) >= 0)
+        solved = solve_large(model, maze=tmp_path / "maze.npy", out=tmp_path / "out")
+        assert np.array_equal(drawn(solved, 40), solvers.distances(tiles) >= 0)
         with torch.no_grad():
             model.biases[0][0] += 1
         refused("has no certificate", solve_large, model, maze=tmp_path / "maze.npy", out=tmp_path / "out")

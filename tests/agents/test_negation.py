@@ -32,13 +32,13 @@ PAGE = (Path(__file__).parents[2] / "docs/task-examples.md").read_text(encoding=
 
 def graph_of(passable, moves=MOVES, leads=lambda here, there: True):
     """Return the directed graph of moves between passable tiles, for which `leads` is true of both places."""
-    found = nx.DiGraph()
+    graph = nx.DiGraph()
     places = [tuple(map(int, place)) for place in np.argwhere(passable)]
-    found.add_nodes_from(places)
+    graph.add_nodes_from(places)
     for row, col in places:
         near = [(row + down, col + right) for down, right in moves]
-        found.add_edges_from(((row, col), there) for there in near if there in found and leads((row, col), there))
-    return found
+        graph.add_edges_from(((row, col), there) for there in near if there in graph and leads((row, col), there))
+    return graph
 
 
 def at(maze, kind):
@@ -59,11 +59,11 @@ def unreachable(maze):
 
 
 def captured(maze):
-    liberties, found = ndimage.binary_dilation(np.isin(maze, (EMPTY, SOURCE, TARGET))), np.zeros(maze.shape, bool)
+    liberties, lost = ndimage.binary_dilation(np.isin(maze, (EMPTY, SOURCE, TARGET))), np.zeros(maze.shape, bool)
     for stone in (4, 5):
         groups, n = ndimage.label(maze == stone)
-        found |= np.isin(groups, [group for group in range(1, n + 1) if not liberties[groups == group].any()])
-    return found
+        lost |= np.isin(groups, [group for group in range(1, n + 1) if not liberties[groups == group].any()])
+    return lost
 
 
 def leader(maze):
@@ -85,7 +85,7 @@ def on_every_path(maze):
         return np.zeros(maze.shape, bool)
 
     def cuts(place):
-        left = moves.subgraph(each for each in moves if each != place)
+        left = moves.subgraph(tile for tile in moves if tile != place)
         return place in (source, target) or not nx.has_path(left, source, target)
 
     return drawn(maze, filter(cuts, moves))
@@ -295,9 +295,9 @@ def test_layers_are_as_early_as_can_be():
 
 def test_stages_count_from_the_first_round_of_a_layer():
     solve = WORLDS["stranded"]().solve
-    found = solve.stages(parse("f.#.\nS.#.\n..T.", letters=".#STf")[None])
-    assert found["BURNS stage"].tolist() == [[[0, 1, -1, -1], [-1, 2, -1, -1], [4, 3, -1, -1]]]
-    assert found["rounds 1"].ravel().tolist() == [5]
+    stages = solve.stages(parse("f.#.\nS.#.\n..T.", letters=".#STf")[None])
+    assert stages["BURNS stage"].tolist() == [[[0, 1, -1, -1], [-1, 2, -1, -1], [4, 3, -1, -1]]]
+    assert stages["rounds 1"].ravel().tolist() == [5]
 
 
 @for_each(

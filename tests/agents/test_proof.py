@@ -32,7 +32,7 @@ from maze_nca_gym.agents.automata.shipped.gallery import (
 )
 from maze_nca_gym.agents.automata.shipped.healing import HEALING
 from maze_nca_gym.agents.automata.shipped.healing import S as H
-from maze_nca_gym.agents.automata.shipped.shortest_path import CANONICAL, NEAR, SHORTEST_PATH, PathSignal
+from maze_nca_gym.agents.automata.shipped.shortest_path import CANONICAL, SHORTEST_PATH, PathSignal
 from maze_nca_gym.agents.automata.theorem import Claim, Theorem
 from maze_nca_gym.agents.policies.guarantees import StepBound
 from maze_nca_gym.mazes.arrays import broken_axioms
@@ -126,7 +126,7 @@ def any_arrival(see):
 
 
 def from_every_side(see):
-    return CANONICAL.on_path(see, "D") & see(NEAR[1], "D")
+    return CANONICAL.on_path(see, "D") & see(PathSignal.NEAR_L, "D")
 
 
 def too_early(see):
@@ -288,7 +288,7 @@ def test_what_nobody_knows_proves_nothing(unknown):
         """A solver that does not find one of the two answers."""
 
         def check(self):
-            return z3.unknown if (found := super().check()) == getattr(z3, unknown) else found
+            return z3.unknown if (answer := super().check()) == getattr(z3, unknown) else answer
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(z3, "Solver", GivesUp)
@@ -382,8 +382,8 @@ except ImportError as error:
 """
     if find_library("z3") != "libz3.so.4":
         pytest.skip("install the z3 of LLVM: Debian's libz3-4")
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "import z3 first" in found.stdout
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "import z3 first" in child.stdout
 
 
 AT_ONCE = """
@@ -418,5 +418,5 @@ print(*(found[name] for name in calls))
 
 
 def test_threads_prove_at_once_next_to_a_solver_of_the_users_own():
-    found = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True)
-    assert (found.returncode, found.stdout) == (0, "characterised characterised characterised True\n"), found.stderr
+    child = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True)
+    assert (child.returncode, child.stdout) == (0, "characterised characterised characterised True\n"), child.stderr

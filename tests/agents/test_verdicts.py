@@ -418,7 +418,7 @@ def test_each_function_of_an_author_is_called_once_in_a_proof():
     def noted(name, function):
         return lambda *given: asked.append(name) or function(*given)
 
-    answers = tuple(Answer(noted("shown", each.shown), noted("moves", each.n_moves)) for each in flood.answers)
+    answers = tuple(Answer(noted("shown", answer.shown), noted("moves", answer.n_moves)) for answer in flood.answers)
     theorem = Theorem(
         noted("axioms", flood.axioms),
         flood.ghosts,

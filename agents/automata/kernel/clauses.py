@@ -45,11 +45,11 @@ class _Search:
         self._first = len(self._atoms) + 2
         self._roots = [self._literal(fact) for fact in facts]
         self._parts = {n: parts for parts, n in self._nodes.items()}
-        found = [[TRUE]]
+        given = [[TRUE]]
         for (a, b), n in self._nodes.items():
-            found += [[-n, a], [-n, b], [n, -a, -b]]
-        found += [[root] for root in self._roots]
-        clauses = [_Clause(literals, number) for number, literals in enumerate(found, 1)]
+            given += [[-n, a], [-n, b], [n, -a, -b]]
+        given += [[root] for root in self._roots]
+        clauses = [_Clause(literals, number) for number, literals in enumerate(given, 1)]
         self._lines = [(n, line) for line, n in self._atoms.items() if isinstance(line, Below)]
         self._arithmetic, numbers = z3.Solver(), dict[Atom, Any]()
         self._arithmetic.set("core.minimize", True)
@@ -108,7 +108,7 @@ class _Search:
     def _add(self, clause: _Clause) -> bool:
         """Add a clause to the watched clauses, set the literals that it forces, and return whether it is false."""
         literals, levels = clause.literals, self._levels
-        literals.sort(key=lambda each: -levels.get(-each, len(self._starts) + 1))
+        literals.sort(key=lambda literal: -levels.get(-literal, len(self._starts) + 1))
         for literal in literals[:2]:
             self._watches[literal].append(clause)
         if not literals or -literals[0] in levels:
@@ -189,7 +189,7 @@ class _Search:
         literal = {z3.Bool(f"{n}") if n > 0 else z3.Not(z3.Bool(f"{-n}")): n for n in set_}
         if self._arithmetic.check([*literal]) != z3.unsat:
             raise NotProven("it needs more than linear arithmetic")
-        core, lines = [literal[each] for each in self._arithmetic.unsat_core()], dict(self._lines)
+        core, lines = [literal[label] for label in self._arithmetic.unsat_core()], dict(self._lines)
         factors, sums = {n: z3.Int(f"factor {n}") for n in core}, z3.Solver()
         of = {n: lines[n] if n > 0 else lines[-n].over for n in core}
         sums.add([z3.And(factor >= 0, factor <= LARGEST_FACTOR) for factor in factors.values()])

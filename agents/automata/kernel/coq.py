@@ -51,6 +51,8 @@ PRINTED = {
 _COMMENT = re.compile(r"\(\*\*?[^*\"]*\*\)")
 _TERM = re.compile(r"[\w\s()\[\];,%-]*")
 """A term of numbers, names, pairs and lists. Nothing else can be in it, for example no function and no type."""
+LINES = ";\n  "
+"""The separator of the items of a list that are printed in a line each."""
 MOST_JOINED = 12
 """Largest number of operands of an operator other than `&`, `|` and `~`, which is printed as a table of its values."""
 
@@ -62,6 +64,11 @@ class NotCovered(ValueError):
 def printed_list(items: Sequence[str], between: str = "; ") -> str:
     """Return items as the text of a Coq list."""
     return f"[{between.join(items)}]"
+
+
+def printed_int(value: int) -> str:
+    """Return an integer as the text of a Coq term."""
+    return f"({value})" if value < 0 else str(value)
 
 
 def printed_name(name: str) -> str:
@@ -98,10 +105,8 @@ def printed_rule(rule: Term) -> str:
     if len(rule.parts) > MOST_JOINED:
         raise NotCovered(f"a rule joins {len(rule.parts)} parts by weights; Coq checks at most {MOST_JOINED}")
     assert rule.join is not None
-    values = product((False, True), repeat=len(rule.parts))
-    return _decided(
-        [printed_rule(part) for part in rule.parts], [bool(rule.join(*map(np.bool_, each))) for each in values]
-    )
+    cases = product(np.array((False, True)), repeat=len(rule.parts))
+    return _decided([*map(printed_rule, rule.parts)], [bool(rule.join(*case)) for case in cases])
 
 
 def _same(rule: Term, other: Term, known: dict[tuple[int, int], bool]) -> bool:
@@ -140,7 +145,7 @@ def printed_automaton(automaton: Automaton) -> str:
         for signal in automaton.signals
     ]
     pooled = printed_list([str(int(signal)) for signal in automaton.pooled])
-    return f"Automaton {printed_list(rules, ';' + chr(10) + '  ')} {pooled}%nat"
+    return f"Automaton {printed_list(rules, LINES)} {pooled}%nat"
 
 
 def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
@@ -166,21 +171,16 @@ def printed_network(model: NCA, automaton: Automaton) -> tuple[str, str]:
     weights = []
     for of_channel, name in zip(weight, model.channel_names, strict=True):
         read = [
-            f"W {_number(of_channel[i, place])} {i} {printed_tap(tap)}"
+            f"W {printed_int(int(of_channel[i, place]))} {i} {printed_tap(tap)}"
             for place, tap in enumerate(automaton.taps)
             for i in order
             if of_channel[i, place]
         ]
         weights.append(f"(* {printed_name(name)} *) {printed_list(read)}")
-    biases = printed_list([_number(2 * each) for each in bias])
-    separated = ";\n  "
+    biases = printed_list([printed_int(int(2 * value)) for value in bias])
     parts = [f"Single {row[0]}" if len(row) == 1 else f"Pair {row[0]} {row[1]}" for row in rows.values()]
     n_pooled = len(automaton.pooled)
-    return f"Network {n_kinds} ({biases})%Z {printed_list(weights, separated)} {n_pooled}", printed_list(parts)
-
-
-def _number(value: float) -> str:
-    return f"({int(value)})" if value < 0 else str(int(value))
+    return f"Network {n_kinds} ({biases})%Z {printed_list(weights, LINES)} {n_pooled}", printed_list(parts)
 
 
 def printed_worlds(automaton: Automaton) -> str:
@@ -190,13 +190,13 @@ def printed_worlds(automaton: Automaton) -> str:
     Raises:
         ValueError: see `states.find_worlds`.
     """
-    found = find_worlds(automaton).worlds
-    everywhere = [next(iter(world.values()))[-1].states[0] if automaton.everywhere else 0 for world in found]
+    worlds = find_worlds(automaton).worlds
+    everywhere = [next(iter(world.values()))[-1].states[0] if automaton.everywhere else 0 for world in worlds]
     places = {int(code): place for place, code in enumerate(everywhere)}
     lines, all_pooled = [], mask_of(automaton.pooled)
-    for world in found:
+    pools = [mask_of(compress(automaton.pooled, on)) for on in product((0, 1), repeat=len(automaton.pooled))]
+    for world in worlds:
         after = [code for code, _ in following(automaton, world)]
-        pools = [mask_of(compress(automaton.pooled, on)) for on in product((0, 1), repeat=len(automaton.pooled))]
         # what cannot go on is refuted whatever world is named
         nexts = [places[next((code for code in after if code & all_pooled == pool), after[0])] for pool in pools]
         of_kinds = []
@@ -211,7 +211,7 @@ def printed_worlds(automaton: Automaton) -> str:
                     groups.append(f"Component {printed_list([str(int(s)) for s in bound])} {listed}")
             of_kinds.append(f"({kind}, {printed_list(groups)})")
         lines.append(f"({printed_list(of_kinds, f';{chr(10)}    ')}, {printed_list([*map(str, nexts)])})")
-    return printed_list(lines, f";{chr(10)}  ")
+    return printed_list(lines, LINES)
 
 
 def printed_file(file: str, about: str, terms: Mapping[str, str]) -> str:
@@ -235,7 +235,7 @@ def read_definitions(file: str, text: str) -> dict[str, str]:
             setting of Coq.
     """
     begins, types = PRINTED[file]
-    sentences = [" ".join(each.split()) for each in re.split(r"\.(?=\s|$)", _COMMENT.sub(" ", text))]
+    sentences = [" ".join(sentence.split()) for sentence in re.split(r"\.(?=\s|$)", _COMMENT.sub(" ", text))]
     terms = dict[str, str]()
     check(tuple(sentences[: len(begins)]) == begins, f"it must begin with {'. '.join(begins)}")
     check(sentences.pop() == "", "its last sentence does not end")

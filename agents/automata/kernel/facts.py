@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from maze_nca_gym.mazes.facts import Place, Truth
 from maze_nca_gym.mazes.neighbours import Offset
 
-from .coq import printed_comment, printed_list
+from .coq import printed_comment, printed_int, printed_list
 
 
 class Atom(NamedTuple):
@@ -156,11 +156,6 @@ class Lemma(NamedTuple):
     why: Refutation
 
 
-def printed_int(value: int) -> str:
-    """Return an integer as the text of a Coq term."""
-    return f"({value})" if value < 0 else str(value)
-
-
 def printed_pair(pair: tuple[int, int]) -> str:
     """Return two integers as the text of a Coq pair."""
     return f"({printed_int(pair[0])}, {printed_int(pair[1])})"
@@ -198,8 +193,8 @@ def printed_proof(lemma: Lemma) -> str:
     """Return the proof of a lemma as the text of a Coq term of type `proof`."""
     used = []
     for kind, numbers, at, _ in lemma.used:
-        given = [printed_sum(each) if isinstance(each, Below) else str(each) for each in numbers]
-        used.append(f"({' '.join([kind, *given])}, {printed_pair(offset_of(at))})")
+        arguments = [printed_sum(number) if isinstance(number, Below) else str(number) for number in numbers]
+        used.append(f"({' '.join([kind, *arguments])}, {printed_pair(offset_of(at))})")
     cuts = [
         f"({printed_list([*map(printed_int, clause)])}, {printed_list([*map(str, uses)])}%positive)"
         for clause, uses in lemma.why.cuts

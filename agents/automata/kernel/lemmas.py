@@ -85,7 +85,7 @@ class Guide:
         self.lemmas, self.known = list[Lemma](), list[Hypothesis]()
         # the failed proofs of axioms, and the axioms that are proven only when a lemma needs them
         self.missing, self.later = list[NotProven | NotCovered](), dict[Axiom, Sequence[Truth]]()
-        self.used = {axiom for each in proof.lemmas if each.about in ("signal", "answer") for axiom in each.axioms}
+        self.used = {axiom for lemma in proof.lemmas if lemma.about in ("signal", "answer") for axiom in lemma.axioms}
 
     # the way to a lemma
 
@@ -98,7 +98,7 @@ class Guide:
         """
         used, fact = self._needed(name, goal, hypotheses), self.defined.fact
         try:
-            why = refutation(self.z3, [fact(self.z3.Not(goal)), *(fact(each.fact) for each in used)])
+            why = refutation(self.z3, [fact(self.z3.Not(goal)), *(fact(hypothesis.fact) for hypothesis in used)])
         except NotProven as error:
             raise NotProven(f"{self.automaton.name}: nothing leads Coq to the lemma {name!r}: {error}") from error
         return Lemma(name, fact(goal), used, why)
@@ -109,15 +109,15 @@ class Guide:
         solver.set("rlimit", MOST_STEPS)
         solver.set("core.minimize", True)
         solver.add(z3.Not(goal))
-        for number, each in enumerate(hypotheses):
+        for number, hypothesis in enumerate(hypotheses):
             label = z3.Bool(f"h{number}")
             numbers[label.get_id()] = number
-            solver.assert_and_track(each.fact, label)
+            solver.assert_and_track(hypothesis.fact, label)
         if solver.check() != z3.unsat:
             raise NotProven(f"{self.automaton.name}: the lemma {name!r} does not follow from its ghosts' definitions")
         used = [hypotheses[number] for number in sorted(numbers[label.get_id()] for label in solver.unsat_core())]
-        for each in list(used):
-            fewer, rest = z3.Solver(), [other for other in used if other is not each]
+        for hypothesis in list(used):
+            fewer, rest = z3.Solver(), [other for other in used if other is not hypothesis]
             fewer.set("rlimit", FEW_STEPS)
             fewer.add(z3.Not(goal), *(other.fact for other in rest))
             if fewer.check() == z3.unsat:
@@ -131,10 +131,10 @@ class Guide:
             NotProven: it was not proven.
             NotCovered: the Coq theory does not cover it.
         """
-        found, number = self.lemma(name, facts[0], [*given, *self.known, *self.defined.kinds()]), len(self.lemmas)
+        lemma, number = self.lemma(name, facts[0], [*given, *self.known, *self.defined.kinds()]), len(self.lemmas)
         places = self.defined.places
         self.known += [Hypothesis("Before", (number,), at, fact) for at, fact in zip(places, facts, strict=True)]
-        self.lemmas.append(found)
+        self.lemmas.append(lemma)
 
     def learn_axiom(self, axiom: Axiom, facts: Sequence[Truth], given: Sequence[Hypothesis]) -> None:
         """Prove an axiom of the library from definitions, or by induction along the stages of a relation. If neither
@@ -266,7 +266,7 @@ class Guide:
             NotProven: a lemma was not proven.
             NotCovered: the Coq theory does not cover a lemma.
         """
-        z3, picture, found, bound = self.z3, self.defined.picture, list[Shown](), self.automaton.bound
+        z3, picture, proofs, bound = self.z3, self.defined.picture, list[Shown](), self.automaton.bound
         outside = z3.Not(picture.inside())
         for signal, answer in zip(self.automaton.answers, self.theorem.answers, strict=False):
             assert bound is not None
@@ -280,8 +280,8 @@ class Guide:
                 self.follows(f"{signal.name} shows all", whole),
             ]
             line = self.defined.below(least, z3.IntVal(0))
-            found.append(Shown(int(signal), self.defined.fact(wanted), line, lemmas))
-        return found
+            proofs.append(Shown(int(signal), self.defined.fact(wanted), line, lemmas))
+        return proofs
 
     def text(self) -> str:
         """Return the text of the file Lemmas.v.
@@ -328,7 +328,7 @@ class Guide:
             for i in (0, 1)
         )
         stated = [f"Some {printed_fact(values[s])}" if s in values else "None" for s in automaton.signals]
-        wanted = [f"({each.signal}%nat, ({printed_fact(each.wanted)}, {printed_sum(each.least)}))" for each in answers]
+        wanted = [f"({of}%nat, ({printed_fact(fact)}, {printed_sum(least)}))" for of, fact, least, _ in answers]
         witnesses, changes = list[str](), list[str]()
         for signal, (_, switch) in signals.items():
             if switch is not None and switch.round is not None:
@@ -344,8 +344,7 @@ class Guide:
             f"  {printed_list(stated, lines)}\n  {printed_list(wanted, lines)}\n  {printed_list(witnesses)}\n"
             f"  {resting}%nat {printed_list(changes)}"
         )
-        of_each = [*(each.lemmas for each in signals.values()), *(each.lemmas for each in answers)]
-        proofs = [lemma for lemmas in of_each for lemma in lemmas]
+        proofs = [lemma for shown in (*signals.values(), *answers) for lemma in shown.lemmas]
         terms = {
             "its_automaton": printed_automaton(automaton),
             "its_statement": statement,

@@ -82,17 +82,17 @@ def check_refutations(
     if shutil.which("ethos") is None:
         raise FileNotFoundError("there is no ethos on the PATH: build it from https://github.com/cvc5/ethos")
     includes = "".join(f'(include "{(rules / name).resolve()}")\n' for name in SIGNATURES)
-    found = {}
+    answers = dict[str, str]()
     with tempfile.TemporaryDirectory() as place:
         for file in files:
             # cvc5 puts a proof in parentheses, each in a line of its own
             steps = file.read_text(encoding="utf-8").strip().removeprefix("(\n").removesuffix("\n)")
-            given = Path(place) / "refutation.eo"
-            given.write_text(includes + steps + "\n", encoding="utf-8")
+            proof = Path(place) / "refutation.eo"
+            proof.write_text(includes + steps + "\n", encoding="utf-8")
             try:
-                ran = subprocess.run(["ethos", given], capture_output=True, text=True, check=False, timeout=PATIENCE)
+                ran = subprocess.run(["ethos", proof], capture_output=True, text=True, check=False, timeout=PATIENCE)
                 lines = (ran.stdout + ran.stderr).strip().splitlines()
-                found[file.name] = lines[-1][:200] if lines else f"ended with {ran.returncode}"
+                answers[file.name] = lines[-1][:200] if lines else f"ended with {ran.returncode}"
             except subprocess.TimeoutExpired:
-                found[file.name] = f"not checked within {PATIENCE} seconds"
-    return found
+                answers[file.name] = f"not checked within {PATIENCE} seconds"
+    return answers

@@ -80,11 +80,11 @@ class Kind(NamedTuple):
     @property
     def claims(self) -> dict[str, str]:
         """The statement of each theorem, by file and name: a claim of `proofs/Statements.v` about printed terms."""
-        found = dict[str, str]()
+        claims = dict[str, str]()
         for name in self.theorems:
             terms = _ABOUT.get(name, _ABOUT[name.partition(".")[0]]).split()
-            found[name] = " ".join([f"{PREFIX}.Statements.{name}", *(f"{PREFIX}.{term}" for term in terms)])
-        return found
+            claims[name] = " ".join([f"{PREFIX}.Statements.{name}", *(f"{PREFIX}.{term}" for term in terms)])
+        return claims
 
 
 _NETWORK = {
@@ -109,19 +109,8 @@ _JOINED = {
 }
 SHORTEST_PATH = Kind(
     (
-        *(
-            "Statements",
-            "Refute",
-            "Network",
-            "Floats",
-            "Mazes",
-            "Computing",
-            "ShortestPath",
-            "Canonical",
-            "Worlds",
-            "Healing",
-        ),
-        *("Changes", "Possible", "Package", "Checked", "Main"),
+        *("Statements", "Refute", "Network", "Floats", "Mazes", "Computing", "ShortestPath", "Canonical"),
+        *("Worlds", "Healing", "Changes", "Possible", "Package", "Checked", "Main"),
     ),
     ("Package",),
     {
@@ -210,7 +199,7 @@ def write_theory(folder: Path, kind: Kind, printed: Mapping[str, str]) -> None:
         ValueError: the folder contains other Coq files.
         OSError: a file could not be written.
     """
-    ours = {name for each in KINDS for name in each.files}
+    ours = {name for any_kind in KINDS for name in any_kind.files}
     _refuse_others(folder, ours)
     folder.mkdir(parents=True, exist_ok=True)
     for before in folder.iterdir():
@@ -237,10 +226,10 @@ def read_theory(folder: Path) -> tuple[Kind, dict[str, str]]:
             the expected definitions, or there are other Coq files.
         OSError: a file could not be read.
     """
-    found = {path.stem for path in folder.glob("*.v")}
-    if not found:
+    names = {path.stem for path in folder.glob("*.v")}
+    if not names:
         raise ValueError(f"{folder} has no files of Coq, *.v: `compile-automaton --coq FOLDER` writes them")
-    kind = next((each for each in KINDS if found & {"Package", "Printed", "Lemmas"} == {*each.printed}), None)
+    kind = next((kind for kind in KINDS if names & {"Package", "Printed", "Lemmas"} == {*kind.printed}), None)
     if kind is None:
         raise ValueError(
             f"{folder} has no Printed.v, Lemmas.v or Package.v: one of them must define the subject of the theorems"
@@ -248,7 +237,7 @@ def read_theory(folder: Path) -> tuple[Kind, dict[str, str]]:
     _refuse_others(folder, kind.files)
     for name in kind.files:
         path = folder / f"{name}.v"
-        if name not in found:
+        if name not in names:
             raise ValueError(f"{folder} lacks {path.name}: write the folder again with `compile-automaton`")
         if name not in kind.printed and path.read_bytes() != (THEORY / path.name).read_bytes():
             raise ValueError(f"{path} differs from the package's: write the folder again with `compile-automaton`")
@@ -294,18 +283,15 @@ def write_equivalent(folder: Path, model: NCA, automaton: Automaton, certificate
         ValueError: the folder contains other Coq files.
         OSError: a file could not be written.
     """
-    text = printed_file("Printed", _about(automaton), _followed(model, automaton, certificate))
-    write_theory(folder, EQUIVALENT, {"Printed": text})
+    write_theory(folder, EQUIVALENT, {"Printed": _printed(model, automaton, certificate, {})})
 
 
-def _about(automaton: Automaton) -> str:
-    return f"the automaton {automaton.name} and a network"
-
-
-def _followed(model: NCA, automaton: Automaton, certificate: Certificate) -> dict[str, str]:
+def _printed(model: NCA, automaton: Automaton, certificate: Certificate, joins: Mapping[str, str]) -> str:
+    """Return the text of the Coq file Printed, with the terms `joins` as well."""
     if not (certificate.holds and certificate.exact):
         raise NotCovered(f"Coq needs an exact certificate that holds, but the network of {automaton.name} has none")
-    return printed_definitions(model, automaton)
+    terms = {**printed_definitions(model, automaton), **joins}
+    return printed_file("Printed", f"the automaton {automaton.name} and a network", terms)
 
 
 def write_proof(folder: Path, proof: Proof) -> None:
@@ -349,12 +335,12 @@ def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automato
     try:
         if certificate.assumed:
             raise NotCovered(f"the certificate of {automaton.name} assumes an invariant")
-        terms = {**_followed(model, split, certificate), **printed_joins(automaton, split)}
+        printed = _printed(model, split, certificate, printed_joins(automaton, split))
     except NotCovered as error:
         print(f"{printable(str(folder))}: the theorem covers the rules, but not the network: {error}")
         return
     lemmas = (folder / "Lemmas.v").read_text(encoding="utf-8")
-    write_theory(folder, JOINED, {"Printed": printed_file("Printed", _about(split), terms), "Lemmas": lemmas})
+    write_theory(folder, JOINED, {"Printed": printed, "Lemmas": lemmas})
 
 
 def package_file() -> str:
@@ -375,14 +361,14 @@ def package_file() -> str:
     assert isinstance(healer, NCA)
     orders = ["".join(order) for order in permutations(USUAL_ORDER)]
     ordered = [AUTOMATON.ordered(order) for order in orders]
-    models = [*((each, compile_weights(each)[0]) for each in ordered), (AUTOMATON, learned)]
+    models = [*((automaton, compile_weights(automaton)[0]) for automaton in ordered), (AUTOMATON, learned)]
     entries = []
     for automaton, model in models:
         order = split_order(automaton.name)[1]
         network, parts = printed_network(model, automaton)
         rules = printed_automaton(automaton)
         entries.append(f"Entry {printed_list(order)} ({rules})\n  ({network})\n  {parts} healing_{order}")
-    healing = {f"healing_{each}": printed_automaton(HEALING.ordered(each)) for each in orders}
+    healing = {f"healing_{order}": printed_automaton(HEALING.ordered(order)) for order in orders}
     healing["healing_network"], healing["healing_parts"] = printed_network(healer, HEALING)
     healing["healing_taps"] = printed_list([*map(printed_tap, HEALING.taps)])
     healing["healing_worlds : list (holding * list nat)"] = printed_worlds(HEALING)
@@ -394,26 +380,20 @@ def package_file() -> str:
     )
 
 
-def check_folder(folder: Path) -> Checked:
-    """Compile the printed files of a folder of theorems with the package's theory, and check all of it again.
-
-    Coq works in a temporary folder, so other files in the folder have no influence.
-
-    Raises:
-        ValueError: the folder is not as `compile-automaton` writes it, or Coq refuses a file.
-        OSError: Coq is missing, too old, or was killed.
-    """
-    return check_printed(*read_theory(folder))
-
-
-def check_printed(kind: Kind, printed: Mapping[str, str]) -> Checked:
+def check_printed(coq: str, kind: Kind, printed: Mapping[str, str]) -> Checked:
     """Compile printed files with the package's theory, and check all of it again; return the theorems.
+
+    Coq works in a temporary folder, so other files beside the printed files have no influence.
+
+    Args:
+        coq: the path and version of `coqc`, as `coq_version` returns them.
+        kind: the kind of theorems.
+        printed: the text of each printed file, by its name without .v.
 
     Raises:
         ValueError: Coq refuses a file.
-        OSError: Coq is missing, too old, or was killed.
+        OSError: Coq was killed.
     """
-    coq = coq_version()
     with tempfile.TemporaryDirectory() as place:
         write_theory(Path(place), kind, printed)
         with ProgressBar("file", len(kind.files) + 1) as bar:
@@ -472,8 +452,8 @@ def recheck(folder: Path, names: Sequence[str], bar: ProgressBar | None = None) 
         OSError: `coqchk` was killed.
     """
     said = _run(folder, bar, 0, "coqchk", "-silent", "-o", "-Q", ".", PREFIX, *(f"{PREFIX}.{name}" for name in names))
-    found = re.findall(r"^\* (.*?):(.*?)(?=^\* |\Z)", said, re.MULTILINE | re.DOTALL)
-    return {heading: " ".join(listed.split()) for heading, listed in found if heading != "Theory"}
+    lists = re.findall(r"^\* (.*?):(.*?)(?=^\* |\Z)", said, re.MULTILINE | re.DOTALL)
+    return {heading: " ".join(listed.split()) for heading, listed in lists if heading != "Theory"}
 
 
 def coq_version() -> str:
@@ -482,9 +462,8 @@ def coq_version() -> str:
     Raises:
         OSError: `coqc` or `coqchk` is missing, or too old.
     """
-    paths = {program: shutil.which(program) for program in PROGRAMS}
-    for program, path in paths.items():
-        if path is None:
+    for program in PROGRAMS:
+        if shutil.which(program) is None:
             needed = "the proofs need Coq, such as `apt-get install coq`"
             raise FileNotFoundError(f"there is no {program} on the PATH: {needed}")
     said = _run(Path(), None, 0, "coqc", "--version")
@@ -492,7 +471,7 @@ def coq_version() -> str:
     version = re.search(r"version (\d+)\.(\d+)", first)
     if version is None or (int(version[1]), int(version[2])) < OLDEST:
         raise OSError(f"the proofs need Coq {'.'.join(map(str, OLDEST))} or newer, this is {first}")
-    return f"{paths['coqc']}, {first}"
+    return f"{shutil.which('coqc')}, {first}"
 
 
 def _run(folder: Path, bar: ProgressBar | None, done: int, *command: str) -> str:

@@ -17,7 +17,7 @@ from maze_nca_gym.mazes.levels import Tiles
 
 from ...policies.learned.nca import NCA
 from ..automaton import Automaton
-from .certificate import Certificate, certify, counterexamples
+from .certificate import Certificate, certificate_of, counterexamples
 from .config import HintConfig
 from .exact import network_of
 from .learning import Log, examples_of, leaves_of
@@ -40,7 +40,7 @@ def ask(config: HintConfig, log: Log, automaton: Automaton, mazes: Iterable[Tile
     """
     patches, n_asked, leaves = patches_seen(automaton, mazes), 0, leaves_of(automaton)
     for number in range(1, 2 + config.n_rounds):
-        read, after = (each.double().numpy() for each in examples_of(automaton, patches))
+        read, after = (values.double().numpy() for values in examples_of(automaton, patches))
         read, places = np.unique(read[:, :-1], axis=0, return_index=True)  # sums do not read all signals
         sums = dict[IntEnum, Sum]()
         for signal in automaton.signals:
@@ -50,7 +50,7 @@ def ask(config: HintConfig, log: Log, automaton: Automaton, mazes: Iterable[Tile
                 raise no_sum(automaton, signal)
             sums[signal] = total
         model = network_of(automaton, sums, automaton.answers)
-        certificate = certify(model, automaton=automaton)
+        certificate = certificate_of(automaton, model)
         log({"update": number, "round": number, "questions": n_asked, **certificate.numbers})
         if certificate.holds:
             break

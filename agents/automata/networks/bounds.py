@@ -149,12 +149,13 @@ class Network:
         self.worlds, self.assumed = find_worlds(automaton)
         weight, bias = weights_of(automaton, model)
         self.rows, n_channels = automaton.rows(model.channel_names), model.n_channels
-        low, high = (np.array([rows[i] for rows in self.rows.values() if len(rows) == 2], int) for i in (0, 1))
-        for number, rows in enumerate(each for each in self.rows.values() if len(each) == 2):
+        pairs = [rows for rows in self.rows.values() if len(rows) == 2]
+        low, high = np.array(pairs, int).reshape(-1, 2).T
+        for number, rows in enumerate(pairs):
             rows.append(n_channels + number)
         # the difference needs bounds of its own: those of its two channels each assume another size of the pairs that
         # are read, so their difference would be far too wide to prove anything
-        self._bias, weights = (np.concatenate([each, each[low] - each[high]]) for each in (bias, weight))
+        self._bias, weights = (np.concatenate([rows, rows[low] - rows[high]]) for rows in (bias, weight))
         highest = self._highest(self._bias, *self._parts(weights))
         self.largest = 1 + float(highest[high].max(initial=0.0))
         self._of_kinds, self._of_signals = self._parts(weights)
@@ -240,7 +241,7 @@ class Network:
         """Return the smallest and largest amounts that a world's tiles add to some rows at a tap, (2, R), by the bits
         read."""
         # beyond the edge of a map all inputs are 0, and so is the code; the centre is always on the map
-        found = {} if self.automaton.taps[tap] == "C" else {0: np.zeros((2, len(rows)))}
+        extremes = {} if self.automaton.taps[tap] == "C" else {0: np.zeros((2, len(rows)))}
         for kind, components in world.items():
             code = kind + 1 if reads.kind else 0
             of_kind = {code: self._of_kinds[:, tap, kind][:, rows]}
@@ -257,11 +258,11 @@ class Network:
                 of_kind = {code | other: some + more for (code, some), (other, more) in parts}
             # tiles of different kinds that the rule cannot tell apart are one case, with bounds that cover all
             for code, some in of_kind.items():
-                known = found.get(code)
+                known = extremes.get(code)
                 if known is not None:
                     some = np.array([np.minimum(known[0], some[0]), np.maximum(known[1], some[1])])
-                found[code] = some
-        return found
+                extremes[code] = some
+        return extremes
 
     def _parts(self, weight: Doubles) -> tuple[Doubles, Doubles]:
         """Return the smallest and largest amounts that each kind of tile can add at each tap, (2, taps, T, R), and that

@@ -139,6 +139,15 @@ def certify(model: Policy, *, automaton: Automaton | None = None) -> Certificate
             f"a certificate needs a network with the {len(automaton.channels)} channels of the automaton "
             f"{automaton.name}, got {', '.join(model.channel_names)}"
         )
+    return certificate_of(automaton, model)
+
+
+def certificate_of(automaton: Automaton, model: Policy) -> Certificate:
+    """Return the certificate of a network that has the automaton's channels.
+
+    Raises:
+        ValueError: a network of another architecture or class, or with weights that are not finite, see `certify`.
+    """
     certificate = _certificate(Network(automaton, model, tolerance=0.0))
     error = max(certificate.error, certificate.pooled_error / POOLED)
     if error and certificate.silent <= 0 <= certificate.least:
@@ -209,7 +218,7 @@ def worst_patch(automaton: Automaton, model: Policy) -> str:
     worst_patches = [(worst, signal) for signal in automaton.signals for worst in _wrong(network, signal, 1)]
     if not worst_patches:
         return "no sum is wrong but for rounding"
-    worst, signal = max(worst_patches, key=lambda each: each[0].excess)
+    worst, signal = max(worst_patches, key=lambda patch_of_signal: patch_of_signal[0].excess)
     of_pair = ("its first channel", "its second channel", "the difference of its channels")
     what = of_pair[worst.row] if len(network.rows[signal]) > 1 else "its channel"
     held = []

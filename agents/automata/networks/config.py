@@ -67,7 +67,7 @@ class HintConfig:
         check(bool(self.sizes), "sizes must hold at least one number")
 
     @classmethod
-    def of(cls, automaton: str | Automaton, **given: Any) -> HintConfig:
+    def of(cls, automaton: str | Automaton, /, **given: Any) -> HintConfig:
         """Return the configuration for an automaton, with the automaton's values for all options that are not given.
 
         Raises:

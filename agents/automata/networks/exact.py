@@ -14,7 +14,7 @@ from maze_nca_gym.mazes.terms import TileKind
 from ...policies.learned.nca import NCA
 from ...policies.weights import constructed
 from ..automaton import Automaton
-from .certificate import Certificate, certify
+from .certificate import Certificate, certificate_of
 from .linear import Sum, no_sum, sum_of
 
 
@@ -40,7 +40,7 @@ def compile_weights(automaton: Automaton) -> tuple[NCA, Certificate]:
             raise no_sum(automaton, signal)
         sums[signal] = total
     model = network_of(automaton, sums, single)
-    return model, certify(model, automaton=automaton)
+    return model, certificate_of(automaton, model)
 
 
 def network_of(automaton: Automaton, sums: Mapping[IntEnum, Sum], single: Container[IntEnum]) -> NCA:

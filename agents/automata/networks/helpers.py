@@ -97,7 +97,7 @@ def _slowed(
         def says(made: type[IntEnum]) -> Term:
             if not read:
                 return _renamed(rule, made)
-            seen = [Term(made[each], "C") for each in read]
+            seen = [Term(made[helper], "C") for helper in read]
             return rule.join(*seen) if is_cut and isinstance(rule.join, Weighed) else reduce(rule.join or or_, seen)
 
         rules[name] = says
@@ -155,18 +155,18 @@ def _plain(rule: Term, known: dict[Term, tuple[Term, Term]]) -> Term:
     """Return an equivalent term in which only inputs are negated; `known` stores the result of each part and of its
     negation."""
     for part in rule.walk(known):
-        each = [known[one] for one in part.parts]
+        plain = [known[operand] for operand in part.parts]
         if part.join is invert:
-            known[part] = each[0][::-1]
+            known[part] = plain[0][::-1]
         elif part.join is xor:
-            (one, no), (other, neither) = each
+            (one, no), (other, neither) = plain
             known[part] = (one & neither) | (no & other), (one & other) | (no & neither)
         elif part.join in (and_, or_):
             dual = {and_: or_, or_: and_}[part.join]
-            on, off = zip(*each, strict=True)
+            on, off = zip(*plain, strict=True)
             known[part] = Term(join=part.join, parts=on), Term(join=dual, parts=off)
         elif isinstance(part.join, Weighed):
-            on = tuple(on for on, _ in each)
+            on = tuple(on for on, _ in plain)
             known[part] = Term(join=part.join, parts=on), part.join.contrary(on)
         else:
             known[part] = part, ~part

@@ -96,13 +96,13 @@ class Gloo(Alone):
 
     def exchange(self, sent: Mapping[int, NDArray[Any]], received: Mapping[int, NDArray[Any]]) -> None:  # noqa: D102
         ways = ((self._link.isend, sent), (self._link.irecv, received))
-        under_way: list[Any] = [
+        transfers: list[Any] = [
             move(self._torch.from_numpy(array.reshape(-1).view(np.uint8)), other)
             for move, arrays in ways
             for other, array in arrays.items()
         ]
-        for each in under_way:
-            each.wait()
+        for transfer in transfers:
+            transfer.wait()
 
     def end(self) -> None:  # noqa: D102
         self._link.destroy_process_group()
@@ -128,7 +128,7 @@ def solve_large(
     byte for any number of processes. After a crash or Ctrl-C, the same command continues, also with another number of
     processes.
 
-    >>> found = solve_large("nca-shortest-path-hinted", maze="maze.npy", out="runs/large")
+    >>> solved = solve_large("nca-shortest-path-hinted", maze="maze.npy", out="runs/large")
 
     Args:
         policy: network with a certificate: a name from `policies list`, or a model file that `learn-automaton` or
@@ -271,12 +271,10 @@ def _restore(
             signals = file.get_slice(TENSOR)
         except SafetensorError as error:
             raise ValueError(f"it is no safetensors file, or a damaged one ({error})") from error
-        check(
-            facts["rules"] == about["rules"], "it has the state of other rules: use another folder for this automaton"
-        )
-        check(facts["maze"] == about["maze"], "it has the state of another maze: use another folder for this maze")
-        found = signals.get_dtype(), signals.get_shape()
-        check(found == ("U64", [*shape]), f"{TENSOR} must be U64 of shape {[*shape]}, got {found[0]} of {found[1]}")
+        for part, subject, use in (("rules", "other rules", "this automaton"), ("maze", "another maze", "this maze")):
+            check(facts[part] == about[part], f"it has the state of {subject}: use another folder for {use}")
+        dtype, size = signals.get_dtype(), signals.get_shape()
+        check((dtype, size) == ("U64", [*shape]), f"{TENSOR} must be U64 of shape {[*shape]}, got {dtype} of {size}")
         drawn, still = facts["drawn"], facts["still"]
         possible = type(drawn) is int and type(still) is int and 0 <= drawn <= still < 2**62
         check(possible, f"its iterations must be 0 <= drawn <= still, got {drawn} and {still}")

@@ -28,7 +28,7 @@ from maze_nca_gym.support.random_streams import rng_for, torch_rng_for
 
 from ...policies.learned.nca import NCA
 from ..automaton import Automaton
-from .certificate import Certificate, certify, counterexamples
+from .certificate import Certificate, certificate_of, counterexamples
 from .config import HintConfig
 from .exact import network_of
 from .linear import Leaf, Sum
@@ -39,8 +39,7 @@ SCALES = tuple(2**power for power in range(9))
 LOG_EVERY = 100
 """Number of updates between two lines of metrics."""
 Log = Callable[[Mapping[str, float]], None]
-
-
+"""A function that receives a line of metrics: numbers by name."""
 Examples: TypeAlias = tuple[Tensor, Tensor]
 """Patches as float32: (P, F) inputs of the sums, which are the kinds and signals (without answers) at all taps and a 1
 for the bias, and (P, S) next signals of the centre."""
@@ -57,8 +56,8 @@ def examples_of(automaton: Automaton, patches: Codes) -> Examples:
 def leaves_of(automaton: Automaton) -> tuple[Leaf, ...]:
     """Return the inputs of sums, in the order of the examples' columns: kinds of tile and signals, each at a tap."""
     signals = tuple(automaton.signals)[len(automaton.answers) :]
-    told: tuple[IntEnum | TileKind, ...] = (*map(TileKind, automaton.kinds), *signals)
-    return tuple((each, tap) for each in told for tap in automaton.taps)
+    inputs: tuple[IntEnum | TileKind, ...] = (*map(TileKind, automaton.kinds), *signals)
+    return tuple((seen, tap) for seen in inputs for tap in automaton.taps)
 
 
 def learn(config: HintConfig, log: Log, automaton: Automaton) -> tuple[NCA, Certificate]:
@@ -82,7 +81,7 @@ def learn(config: HintConfig, log: Log, automaton: Automaton) -> tuple[NCA, Cert
         model = network_of(automaton, _whole(automaton, rows, pools), automaton.answers)
         n_done += part.n_updates
         part = replace(config, n_updates=config.n_updates_again, learning_rate=config.learning_rate / 2)
-        certificate = certify(model, automaton=automaton)
+        certificate = certificate_of(automaton, model)
         log({"update": n_done, "round": number, **certificate.numbers})
         if certificate.holds or number > config.n_rounds:
             break

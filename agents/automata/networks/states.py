@@ -73,11 +73,13 @@ def find_worlds(automaton: Automaton) -> Worlds:
     search = _Search(automaton)
     worlds: dict[int, World] = {}
     if automaton.any_state:
-        alone = [(0, mask_of([signal])) for signal in automaton.everywhere]
-        none = np.zeros(1, np.int64)
-        each = [reduce(np.bitwise_or.outer, [(0, mask_of([s])) for s in part], none) for part in automaton.parts]
-        states = {kind: [_states(one.ravel()) for one in each] for kind in automaton.kinds}
-        every = tuple(search.world(sum(ways), states) for ways in product(*alone))
+
+        def combined(signals: Iterable[IntEnum]) -> Iterable[int]:
+            return map(sum, product(*((0, mask_of([signal])) for signal in signals)))
+
+        of_parts = [_states(combined(part)) for part in automaton.parts]
+        states = dict.fromkeys(automaton.kinds, of_parts)
+        every = tuple(search.world(everywhere, states) for everywhere in combined(automaton.everywhere))
         for world in every:
             search.told(world)
         return Worlds(every, False)
@@ -99,9 +101,7 @@ def find_worlds(automaton: Automaton) -> Worlds:
                     for kind, components in world.items()
                 },
             }
-            if before.keys() != joined.keys() or any(
-                _n_states(before[kind]) < _n_states(joined[kind]) for kind in joined
-            ):
+            if _n_states(before) < _n_states(joined):
                 fresh[after] = joined
     return Worlds(tuple(worlds.values()), search.assumed)
 
@@ -142,7 +142,7 @@ class _Search:
         if self._invariant is None:
             return world
         allowed = self._where(self._invariant, world)
-        self.assumed |= any(_n_states(world[kind]) != _n_states(allowed.get(kind, ())) for kind in world)
+        self.assumed |= _n_states(allowed) < _n_states(world)
         return allowed
 
     def following(self, world: World) -> Iterator[tuple[int, World]]:
@@ -265,8 +265,9 @@ def _value(expression: Term, tiles: Codes) -> NDArray[np.bool_]:
     return expression.read_by(lambda seen, tap: is_seen(seen, tiles))
 
 
-def _n_states(components: Sequence[Component]) -> int:
-    return sum(len(component.states) for component in components)
+def _n_states(world: World) -> int:
+    """Return the number of states in a world, over all kinds of tile and components."""
+    return sum(len(component.states) for components in world.values() for component in components)
 
 
 def _states(masks: Iterable[int]) -> Codes:

@@ -141,9 +141,9 @@ class Proof:
     @property
     def invariant(self) -> bool:
         """Whether the automaton's invariant is proven by lemmas that use no axiom of its author."""
-        found = [lemma for lemma in self.lemmas if lemma.about in ("axioms", "everywhere", "signal", "invariant")]
-        proven = all(lemma.holds for lemma in found) and not self.stated
-        return proven and any(lemma.about == "invariant" for lemma in found)
+        needed = [lemma for lemma in self.lemmas if lemma.about in ("axioms", "everywhere", "signal", "invariant")]
+        proven = all(lemma.holds for lemma in needed) and not self.stated
+        return proven and any(lemma.about == "invariant" for lemma in needed)
 
     @property
     def axioms(self) -> tuple[str, ...]:
@@ -238,10 +238,10 @@ class Proof:
 
     def _repr_html_(self) -> str:
         drawings = [self.counterexample, *(lemma.counterexample for lemma in self.refused)]
-        drawn = "".join(f"<pre>{escape(each)}</pre>" for each in drawings if each)
-        said = {**self.theorem.means, **self.theorem.unsaid}
-        rows = "".join(f"<tr><td>{escape(s.name)}</td><td>{escape(m)}</td></tr>" for s, m in said.items())
-        return f"<p>{escape(self.automaton.name)}: {escape(self.words)}</p>{drawn}<table>{rows}</table>"
+        mazes = "".join(f"<pre>{escape(drawing)}</pre>" for drawing in drawings if drawing)
+        meanings = {**self.theorem.means, **self.theorem.unsaid}
+        rows = "".join(f"<tr><td>{escape(s.name)}</td><td>{escape(m)}</td></tr>" for s, m in meanings.items())
+        return f"<p>{escape(self.automaton.name)}: {escape(self.words)}</p>{mazes}<table>{rows}</table>"
 
     def export(self, folder: str | Path) -> None:
         """Write the queries of all lemmas to SMT-LIB files, which any solver of linear arithmetic reads.
@@ -342,7 +342,7 @@ def _slowed(automaton: Automaton, other: Automaton, on: World) -> Proof:
     lemmas that both are equivalent. The bound is the faster automaton's bound times the pace."""
     less, theorem = Fraction(1, automaton.pace), other.theorem if automaton.task == other.task else None
     bound = None if automaton.bound is None else scaled(automaton.bound, less)
-    also = {name: scaled(each, less) for name, each in automaton.also.items()}
+    also = {name: scaled(of_task, less) for name, of_task in automaton.also.items()}
     proof = prove(replace(other, task=automaton.task, bound=bound, also=also, theorem=theorem), on=on)
     if proof.verdict in (None, "refuted"):
         return replace(proof, automaton=automaton)
@@ -390,13 +390,10 @@ def _read(ghosts: Ghosts) -> Ghosts:
 
 def _as_theorem(ghosts: Ghosts) -> Theorem:
     """Return ghosts as a theorem. All axioms of an author are marked as stated, and the library's axioms are not."""
-    theorem = (
-        ghosts
-        if isinstance(ghosts, Theorem)
-        else Theorem(ghosts.axioms, ghosts.ghosts, ghosts.answers, ghosts.relations)
-    )
-    theorem = replace(theorem, means={}, unsaid={})  # nothing checks an author's words
-    return theorem if has_known_axioms(ghosts) else replace(theorem, axioms=_labelled(ghosts))
+    axioms = ghosts.axioms if has_known_axioms(ghosts) else _labelled(ghosts)
+    if isinstance(ghosts, Theorem):
+        return replace(ghosts, axioms=axioms, means={}, unsaid={})  # nothing checks an author's words
+    return Theorem(axioms, ghosts.ghosts, ghosts.answers, ghosts.relations)
 
 
 def _labelled(ghosts: Ghosts) -> Callable[[Picture, Place, Number], Mapping[Axiom, Truth]]:
@@ -435,12 +432,12 @@ def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
     Raises:
         ValueError: an axiom is false; the message draws a maze.
     """
-    task = automaton.problem
-    maze = mazes_to_try(task)[0][:1]
-    changes = any(np.ndim(value) == 4 for value in theorem.ghosts(maze).values())
-    picture = MazePicture(maze, theorem.ghosts(maze))
+    task, mazes = automaton.problem, mazes_to_try(automaton.problem)
+    ghosts = theorem.ghosts(mazes[0][:1])
+    picture = MazePicture(mazes[0][:1], ghosts)
+    changes = any(np.ndim(value) == 4 for value in ghosts.values())
     known = not any(axiom_of(named).stated for named in theorem.axioms(picture, CENTRE, np.int64(0)))
-    for tiles in _about(theorem, mazes_to_try(task)):
+    for tiles in _about(theorem, mazes):
         # the test suite tries axioms of the library on more mazes
         tiles = tiles[:: 1 + len(tiles) // MOST_OF_LIBRARY] if changes or known else tiles
         broken = broken_axioms(theorem, tiles, N_STEPS if changes else 1)
@@ -460,8 +457,8 @@ def _written(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[L
     says = theorem.answers or theorem.signals(picture, CENTRE, np.int64(0))  # type: ignore[misc]
     if not says or not all(lemma.holds for lemma in lemmas):
         return lemmas, theorem
-    some = [maze for tiles in _about(theorem, all_mazes(task)) for maze in tiles[:: 1 + len(tiles) // 20]]
-    for maze in (*some, *(maze for (maze,) in _about(theorem, (maze[None] for maze in small_mazes(task))))):
+    groups = _about(theorem, (*all_mazes(task), *(maze[None] for maze in small_mazes(task))))
+    for maze in (maze for tiles in groups for maze in tiles[:: 1 + len(tiles) // 20]):
         for signal, t in mistakes(written, maze):
             claim = f"the theorem is true of small mazes: {signal.name} after {t} iterations"
             drawn = to_text(maze, letters=task.letters)
@@ -491,21 +488,21 @@ def _guessed(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[L
     least = [tiles[:: 1 + len(tiles) // MOST_OF_LEAST] for tiles in all_mazes(task) if tiles[0].size <= LEAST]
     runs = [run_of(automaton, theorem, atoms, tiles) for tiles in (*drawn, *least)]
     for left in reversed(range(ROUNDS)):
-        found, wrong = guess(automaton, theorem, runs, atoms), None
-        guessed, lemmas = replace(automaton, theorem=found), []
-        if found.unsaid.keys() & {*automaton.answers}:  # a proof would state nothing about this answer
+        guessed, wrong, lemmas = guess(automaton, theorem, runs, atoms), None, []
+        if guessed.unsaid.keys() & {*automaton.answers}:  # a proof would state nothing about this answer
             break
-        for lemma in Prover(automaton, found, on).lemmas():
+        with_guess = replace(automaton, theorem=guessed)
+        for lemma in Prover(automaton, guessed, on).lemmas():
             lemmas.append(lemma)
             if left and not lemma.holds and lemma.kinds:
                 like = mazes_with(lemma.kinds, task, mazes)
-                wrong = next((tiles for tiles in like if any(mistakes(guessed, tiles))), None)
+                wrong = next((tiles for tiles in like if any(mistakes(with_guess, tiles))), None)
             if wrong is not None:
                 break
         if wrong is None:
             break
         runs.append(run_of(automaton, theorem, atoms, wrong[None]))
-    return tuple(lemmas), found
+    return tuple(lemmas), guessed
 
 
 def second_opinion(folder: str | Path) -> dict[str, str]:
@@ -520,15 +517,15 @@ def second_opinion(folder: str | Path) -> dict[str, str]:
         import cvc5
     except ImportError as error:
         raise ImportError('a second opinion needs cvc5: pip install "maze-nca-gym[proof]"') from error
-    files, found = sorted(user_path(folder).glob("*.smt2")), {}
+    files, differing = sorted(user_path(folder).glob("*.smt2")), dict[str, str]()
     if not files:
         raise ValueError(f"{folder} has no queries of a proof, *.smt2")
     for file in files:
         text, solver = file.read_text(encoding="utf-8"), cvc5.Solver()
         expected, answer = STATUS.search(text), cvc5_answer(solver, text)
         if expected is None or answer != expected[1]:
-            found[file.name] = answer
-    return found
+            differing[file.name] = answer
+    return differing
 
 
 def cvc5_answer(solver: Any, query: str) -> str:
@@ -560,16 +557,10 @@ def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]
         for signal, said in theorem.signals(picture, CENTRE, np.int64(t)).items():
             if (signals[signal] != said).any():
                 yield signal, t
-        yield from ((signal, t) for signal in _wrong_answers(automaton, theorem, picture, t, signals))
-
-
-def _wrong_answers(
-    automaton: Automaton, theorem: Theorem, picture: MazePicture, t: int, signals: Any
-) -> Iterator[IntEnum]:
-    """Yield the answers of (S, H, W) signals that mark a wrong tile, or miss a tile although the answer is due."""
-    for signal, answer in zip(automaton.answers, theorem.answers, strict=False):
-        assert automaton.bound is not None
-        shown, (wanted,) = signals[signal], answer.shown(picture, CENTRE)
-        due = automaton.bound(shown.size, int(answer.n_moves(picture)[0, 0, 0]))
-        if (shown & ~wanted).any() or (t >= due and (shown != wanted).any()):
-            yield signal
+        # an answer must not mark a wrong tile, nor miss a tile once it is due
+        for signal, answer in zip(automaton.answers, theorem.answers, strict=False):
+            assert automaton.bound is not None
+            shown, (wanted,) = signals[signal], answer.shown(picture, CENTRE)
+            due = automaton.bound(shown.size, int(answer.n_moves(picture)[0, 0, 0]))
+            if (shown & ~wanted).any() or (t >= due and (shown != wanted).any()):
+                yield signal, t

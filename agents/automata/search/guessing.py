@@ -77,7 +77,7 @@ def ghosts_for(automaton: Automaton) -> Iterator[tuple[Ghosts, str]]:
     automaton's own rules switch on the signals that no rule negates.
     """
     rules = {signal: term_of(rule) for signal, rule in automaton.rules.items()}
-    read = {each for rule in rules.values() for each in rule.polarity}
+    read = {leaf_and_sign for rule in rules.values() for leaf_and_sign in rule.polarity}
     taps = tuple(tap for tap in automaton.taps if tap != "C" and any(leaf.tap == tap for leaf, _ in read))
     said, denied = (
         {int(leaf.seen) for leaf, how in read if how == positive and isinstance(leaf.seen, TileKind)}
@@ -144,10 +144,10 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
     leaves = [leaf for rule in automaton.rules.values() for leaf in term_of(rule).leaves]
     kinds_read = {(leaf.tap, int(leaf.seen)) for leaf in leaves if isinstance(leaf.seen, TileKind)}
     read = sorted(kinds_read | {("C", kind) for kind in automaton.kinds})
-    on, found = {tap: "" if tap == "C" else f"{tap} " for tap in automaton.taps}, list[Atom]()
+    on, atoms = {tap: "" if tap == "C" else f"{tap} " for tap in automaton.taps}, list[Atom]()
 
     def say(words: str, cost: int, true: Callable[..., Truth], *given: Any, of_map: bool = False) -> None:
-        found.append(Atom(words, cost, partial(true, *given), of_map))
+        atoms.append(Atom(words, cost, partial(true, *given), of_map))
 
     # facts that every task has: parity of t, kinds of tile
     say("t is odd", 8, lambda picture, at, t: t % 2 == 1, of_map=True)
@@ -178,7 +178,7 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
                 words = f"{tap} has less {name}"
                 say(words, 3, lambda tap, name, picture, at, t: has_less(picture, name, at, tap), tap, name)
         elif value.ndim == 4:  # it changes
-            of_map, values = is_of_map(value), np.unique(np.concatenate([np.ravel(each[name]) for each in ghosts]))
+            of_map, values = is_of_map(value), np.unique(np.hstack([np.ravel(of_maze[name]) for of_maze in ghosts]))
             if len(values) > MOST_VALUES:
                 for lag in LAGS:
                     say(f"place = {_ago(name, lag)}", 2, _was, name, lag, of_map, None)
@@ -186,10 +186,10 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
                 for lag, v in product(LAGS, values.tolist()):
                     say(f"{_ago(name, lag)} = {v}", 2, _was, name, lag, of_map, v, of_map=of_map)
     # their negations
-    for atom in found[:]:
+    for atom in atoms[:]:
         words, cost = f"not {atom.words}", atom.cost + 4
         say(words, cost, lambda true, picture, at, t: ~true(picture, at, t), atom.true, of_map=atom.of_map)
-    return found
+    return atoms
 
 
 def _is_number(name: str, value: NDArray[Any]) -> bool:
@@ -218,8 +218,8 @@ def _ago(name: str, lag: int) -> str:
 def _was(name: str, lag: int, of_map: bool, value: int | None, picture: Picture, at: Place, t: Number) -> Truth:
     """Return whether a ghost that changes had a value some iterations ago; with None, whether it was the tile's
     place."""
-    found = picture.of_map(name, t - lag) if of_map else picture.number(name, at, t - lag)
-    return (t >= lag) & (found == (picture.number(PLACE, at) if value is None else value))
+    earlier = picture.of_map(name, t - lag) if of_map else picture.number(name, at, t - lag)
+    return (t >= lag) & (earlier == (picture.number(PLACE, at) if value is None else value))
 
 
 def _was_on(name: str, lag: int, picture: Picture, at: Place, t: Number) -> Truth:
@@ -240,10 +240,10 @@ class Run(NamedTuple):
     def truths(self, atoms: Sequence[Atom]) -> NDArray[np.bool_]:
         """Return where and when each of A atoms is true in the runs, (A, T, N, H, W) bool."""
         t, shape = np.arange(len(self.signals))[:, None, None, None], (len(self.signals), *self.tiles.shape)
-        found = np.empty((len(atoms), *shape), np.bool_)
+        truths = np.empty((len(atoms), *shape), np.bool_)
         for number, atom in enumerate(atoms):
-            found[number] = atom.true(self.picture, CENTRE, t)
-        return found
+            truths[number] = atom.true(self.picture, CENTRE, t)
+        return truths
 
 
 def run_of(automaton: Automaton, theorem: Ghosts, atoms: Sequence[Atom], tiles: Tiles) -> Run:
@@ -264,9 +264,9 @@ def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Se
     # a column for each tile of each run at each time, ranked by the atoms that are true there
     facts = np.concatenate([run.atoms.reshape(len(atoms), -1) for run in runs], axis=1)
     ranks = _ranked(facts[: len(atoms) // 2])
-    found = {s: _reasons(automaton, s, runs, atoms, facts, ranks) for s in automaton.signals if s not in shown}
-    said = {signal: reasons for signal, reasons in found.items() if not isinstance(reasons, str)}
-    unsaid = {signal: why for signal, why in found.items() if isinstance(why, str)}
+    results = {s: _reasons(automaton, s, runs, atoms, facts, ranks) for s in automaton.signals if s not in shown}
+    said = {signal: reasons for signal, reasons in results.items() if not isinstance(reasons, str)}
+    unsaid = {signal: why for signal, why in results.items() if isinstance(why, str)}
     means = {signal: "; or ".join(map(_in_words, reasons)) or "never" for signal, reasons in said.items()}
 
     def signals(picture: Picture, at: Place, t: Number) -> dict[IntEnum, Truth]:
@@ -286,14 +286,14 @@ def _in_words(reason: Iterable[Atom]) -> str:
 def _ranked(bits: NDArray[np.bool_], ranks: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
     """Return ranks in the order of the columns of (A, R) bits, or of (R,) earlier ranks and then these columns,
     (R,)."""
-    found = np.zeros(bits.shape[1], np.uint64) if ranks is None else ranks
+    ranks = np.zeros(bits.shape[1], np.uint64) if ranks is None else ranks
     for start in range(0, len(bits), 32):
         word = np.zeros((bits.shape[1], 4), np.uint8)
         some = np.packbits(bits[start : start + 32], axis=0)
         word[:, : len(some)] = some.T
-        _, places = np.unique(found << 32 | word.view(">u4")[:, 0], return_inverse=True)
-        found = places.astype(np.uint64)
-    return found
+        _, places = np.unique(ranks << 32 | word.view(">u4")[:, 0], return_inverse=True)
+        ranks = places.astype(np.uint64)
+    return ranks
 
 
 def _reasons(
@@ -314,26 +314,26 @@ def _reasons(
     laws = _laws(signal, runs, () if same else automaton.taps)
     known_atoms = [*(atom for atom, may in zip(atoms, usable, strict=True) if may), *laws]
     of_signal = [np.concatenate([run.truths(laws), run.signals[None, :, :, signal]]) for run in runs]
-    told = np.concatenate([each.reshape(len(each), -1) for each in of_signal], axis=1)
+    told = np.concatenate([of_run.reshape(len(of_run), -1) for of_run in of_signal], axis=1)
     _, first = np.unique(_ranked(told, _ranked(facts[usable]) if same else ranks), return_index=True)
     truths, is_on = np.concatenate([facts[usable][:, first], told[:-1, first]]).T, told[-1, first]
     off, left, reasons = truths[~is_on], truths[is_on], []
     costs = np.array([atom.cost for atom in known_atoms])
     while len(left):
-        found = []
+        candidates = []
         for seed in left[np.linspace(0, len(left) - 1, N_SEEDS).astype(int)]:
             kept = seed.copy()
             missing = (~off[:, kept]).sum(axis=1)
             if not missing.all():
                 i, j = ((truths == seed).all(axis=1) & is_on).argmax(), np.flatnonzero(~is_on)[missing.argmin()]
-                on_at, off_at = (_placed(automaton, runs, first[each]) for each in (i, j))
+                on_at, off_at = (_placed(automaton, runs, first[row]) for row in (i, j))
                 return f"{signal.name} is on at {on_at} and off at {off_at}, which no ghost tells apart"
             # leave out atoms first that are true at the fewest places left to explain, then far-fetched atoms
             for place in np.lexsort((-costs, left.sum(axis=0))):
                 if kept[place] and (without := missing - ~off[:, place]).all():
                     kept[place], missing = False, without
-            found.append((left[:, kept].all(axis=1), kept))
-        covered, kept = max(found, key=lambda each: (each[0].sum(), -costs[each[1]].sum()))
+            candidates.append((left[:, kept].all(axis=1), kept))
+        covered, kept = max(candidates, key=lambda covers_by: (covers_by[0].sum(), -costs[covers_by[1]].sum()))
         reasons.append(kept)
         left = left[~covered]
         if len(reasons) > MOST_REASONS:
@@ -371,7 +371,7 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
         for number, b in [(None, 0), *product(numbers, (1, -1, 2, -2))]
         if number is None or number[1] == "C" or (b > 0 and not any(cs))
     ]
-    found: dict[str, Atom] = {}
+    atoms: dict[str, Atom] = {}
     # changes to on, then changes to off: each as a row with its time and the numbers of its tile
     for before in (False, True):
         events = []
@@ -380,7 +380,7 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
             t, *where = np.nonzero((series[:-1] == before) & (series[1:] != before))
             read = [shifted(np.asarray(run.ghosts[n]), tap, beyond=-1) for n, tap in numbers]
             read += [np.broadcast_to(run.ghosts[name], run.tiles.shape) for name in of_map]
-            events.append(np.stack([t + 1, *(each[tuple(where)] for each in read)], axis=1))
+            events.append(np.stack([t + 1, *(values[tuple(where)] for values in read)], axis=1))
         left = np.unique(np.concatenate(events), axis=0)
         for _ in range(MOST_TIMES):
             if not len(left):
@@ -397,7 +397,7 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
                     explained = is_known & (rest == a[n.argmax()])
                     fits.append((int(n.max()), -cost, explained, (int(a[n.argmax()]), b, number, cs)))
             # keep the best fit, others that explain the same, and simpler ones that explain nearly as much
-            most, simplest, explained, _ = max(fits, key=lambda each: each[:2])
+            most, simplest, explained, _ = max(fits, key=lambda fit: fit[:2])
             for n_alike, cost, alike, (at, b, number, cs) in fits:
                 same = n_alike == most and cost >= simplest - 2 and (alike == explained).all()
                 if same or (cost > simplest and n_alike >= NEARLY * most):
@@ -405,9 +405,9 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
                         # of several times that are equal on every maze, a time of the ghost with the signal's name is
                         # the likeliest
                         own = number is not None and number[0].lower().split()[0] == signal.name.lower()
-                        found[atom.words] = atom._replace(cost=atom.cost - own)
+                        atoms[atom.words] = atom._replace(cost=atom.cost - own)
             left = left[~explained]
-    return list(found.values())
+    return list(atoms.values())
 
 
 def _times(a: int, b: int, number: tuple[str, str] | None, cs: Mapping[str, int]) -> Iterator[Atom]:

@@ -82,10 +82,10 @@ class AnyState:
     @cached_property
     def signals(self) -> Any:
         """The signals of a tile, explained in the module's docstring."""
-        each = [f"{name}_{tap}" for name in ("NEAR", "ENTER", "HEARD") for tap in DIRECTIONS]
+        by_direction = [f"{name}_{tap}" for name in ("NEAR", "ENTER", "HEARD") for tap in DIRECTIONS]
         bits = [f"BIT_{j}" for j in range(1, self.n_bits)]
         checks = ["FEW_V", "FEW_H", "ORPHAN", "UNHEARD", "OVERHEARD"]
-        names = ["PATH", "FLOOD", "ON", *each, *bits, "ONE_A", "ONE_B", *checks, "ALARM", "RESET"]
+        names = ["PATH", "FLOOD", "ON", *by_direction, *bits, "ONE_A", "ONE_B", *checks, "ALARM", "RESET"]
         return IntEnum("AnyStateSignal", names, start=0)
 
     def of(self, name: str) -> dict[str, Any]:
@@ -131,8 +131,8 @@ class AnyState:
             # more are nearer than were heard, and a 1 was due. It is one sum if both ONEs are on too, which is never
             # so after an iteration
             terms = [(4, see(s.ONE_A)), (4, see(s.ONE_B)), (-9, see(s.RESET))]
-            terms += [(1, see(each)) for each in near.values()]
-            return threshold([*terms, *((-1, see(each)) for each in heard.values())], 5)
+            terms += [(1, see(signal)) for signal in near.values()] + [(-1, see(signal)) for signal in heard.values()]
+            return threshold(terms, 5)
 
         def due(part: int, see: TileView) -> Bits:
             return following([self.emits(see), *map(see, self.bits)], EARLIER[self.n_bits])[part]
@@ -230,11 +230,8 @@ class AnyState:
         after = quiet(steps.after(maze, before))
         later = steps.after(maze, after)
         # what is true after any iteration
-        yield Claim(
-            "only free tiles are flooded",
-            [],
-            [implies(steps.after(maze, anything)(CENTRE)[s.FLOOD], is_free(maze, CENTRE))],
-        )
+        dry = implies(steps.after(maze, anything)(CENTRE)[s.FLOOD], is_free(maze, CENTRE))
+        yield Claim("only free tiles are flooded", [], [dry])
         dry_walls = [implies(before(at)[s.FLOOD], is_free(maze, at)) for at in places]
         of_arrows = [
             implies(after(CENTRE)[near[tap]], after(CENTRE)[s.FLOOD] & after(moved(CENTRE, tap))[s.FLOOD] & ~is_target)
@@ -260,25 +257,17 @@ class AnyState:
             yield Claim(f"arrows stay, {tap}", kept, stay)
         word = [emits(before), *(before(CENTRE)[bit] for bit in self.bits)]
         due = reduce(or_, following(word, EARLIER[self.n_bits]))
-        moved_on = [after(CENTRE)[bit] == old for bit, old in zip(self.bits, word, strict=False)]
-        yield Claim(
-            "what was emitted is remembered, and what is due follows",
-            [],
-            [*moved_on, some(after, (s.ONE_A, s.ONE_B)) == due],
-        )
+        remembered = [after(CENTRE)[bit] == old for bit, old in zip(self.bits, word, strict=False)]
+        remembered += [some(after, (s.ONE_A, s.ONE_B)) == due]
+        yield Claim("what was emitted is remembered, and what is due follows", [], remembered)
         given = [*dry_walls, after(CENTRE)[s.FLOOD], ~is_target, ~some(later, (s.ORPHAN, s.UNHEARD, s.OVERHEARD))]
-        repeats = [implies(after(CENTRE)[near[tap]], emits(before, moved(CENTRE, tap)) == due) for tap in DIRECTIONS]
-        yield Claim(
-            "a tile emits what is due, as its nearer ones did before, or a check fails",
-            given,
-            [emits(after) == due, *repeats],
-        )
+        same = [emits(after) == due]
+        same += [implies(after(CENTRE)[near[tap]], emits(before, moved(CENTRE, tap)) == due) for tap in DIRECTIONS]
+        yield Claim("a tile emits what is due, as its nearer ones did before, or a check fails", given, same)
         yield Claim("and something is nearer", given, [some(after, near.values())])
         # a check that fails
-        alarm = [
-            after(CENTRE)[s.ALARM] == some(before, self.checks),
-            steps.after(maze, before)(CENTRE)[s.RESET] == before(CENTRE)[s.ALARM],
-        ]
+        alarm = [after(CENTRE)[s.ALARM] == some(before, self.checks)]
+        alarm += [steps.after(maze, before)(CENTRE)[s.RESET] == before(CENTRE)[s.ALARM]]
         yield Claim("a check that fails raises the alarm, and that a reset", [], alarm)
         wiped = steps.after(maze, lambda at: {**anything(at), s.RESET: ~never & maze.inside(at)})(CENTRE)
         yield Claim("a reset leaves nothing", [], [~wiped[signal] for signal in tuple(s)[1:-1]])

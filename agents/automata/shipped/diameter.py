@@ -57,8 +57,6 @@ class RaceSignal(IntEnum):
 
 
 S = RaceSignal
-NEAR = (S.NEAR_U, S.NEAR_L, S.NEAR_D, S.NEAR_R)
-ENTER = (S.ENTER_U, S.ENTER_L, S.ENTER_D, S.ENTER_R)
 CANONICAL = CanonicalPath(
     RaceSignal,
     start=lambda see, tap: see(S.END, tap),
@@ -69,7 +67,7 @@ CANONICAL = CanonicalPath(
 best wave."""
 WAVE_A = (S.A_NEW, S.A_MID, S.A_WET, S.FAR_NEXT, S.FAR)
 WAVE_B = (S.B_NEW, S.B_MID, S.B_WET)
-RETURN = (S.FLOOD, *NEAR, *ENTER, S.END, S.MARK)
+RETURN = (S.FLOOD, *CANONICAL.near, *CANONICAL.enter, S.END, S.MARK)
 VISITED = (S.TOKEN, S.SKIP)
 WALKER = (S.SCOUT, S.DROP, S.WAIT, S.LEAVE, S.TURN, S.BACK, S.LAUNCH)
 EVERYWHERE = (S.TICK, S.BOOT, S.BEFORE, S.BETTER, S.GROW, S.OVER, S.RESET, S.CALLED, S.MOVES)

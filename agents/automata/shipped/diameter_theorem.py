@@ -69,16 +69,16 @@ def invariant_theorem(path: CanonicalPath) -> Theorem:
     flood = canonical_path(path.order)
 
     def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
-        found: dict[Any, Truth] = {**flood.axioms(_flood_of(picture), at, t), **place_axioms(picture, at)}
+        facts: dict[Any, Truth] = {**flood.axioms(_flood_of(picture), at, t), **place_axioms(picture, at)}
         corner = ~picture.inside(moved(at, "U")) & ~picture.inside(moved(at, "L"))
-        found["the first tile has place 0"] = implies(picture.inside(at) & corner, picture.number(PLACE, at) == 0)
+        facts["the first tile has place 0"] = implies(picture.inside(at) & corner, picture.number(PLACE, at) == 0)
         for side in ("L", "R"):
             below = moved(at, "D")
-            found[f"the map is a rectangle, {side}"] = implies(
+            facts[f"the map is a rectangle, {side}"] = implies(
                 picture.inside(at) & picture.inside(below),
                 picture.inside(moved(at, side)) == picture.inside(moved(below, side)),
             )
-        return found
+        return facts
 
     def real_ghosts(tiles: Tiles) -> Mapping[str, Any]:
         marked = tiles.copy()  # a path from the first free tile of each maze to the farthest
@@ -87,9 +87,9 @@ def invariant_theorem(path: CanonicalPath) -> Theorem:
                 far = np.unravel_index(distances(maze, start).argmax(), maze.shape)
                 if far != start:
                     level[start], level[far] = Tile.SOURCE, Tile.TARGET
-        found = flood.ghosts(marked)
-        fars = found[REACHED] & (marked == Tile.TARGET)
-        return {**found, ENDS: marked == Tile.SOURCE, FARS: fars, **place_ghosts(tiles)}
+        ghosts = flood.ghosts(marked)
+        fars = ghosts[REACHED] & (marked == Tile.TARGET)
+        return {**ghosts, ENDS: marked == Tile.SOURCE, FARS: fars, **place_ghosts(tiles)}
 
     return Theorem(axioms, real_ghosts, signals=lambda picture, at, t: {}, further=partial(_claims, path))
 

@@ -248,7 +248,7 @@ def _walking_axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
     before, after = picture.of_map(HEADING, n), picture.of_map(HEADING, n + 1)
     is_at, goes_to = picture.of_map(WALKER, n), picture.of_map(WALKER, n + 1)
     here, stops = _walks(picture, at, n), picture.tile(Tile.TARGET, at)
-    found = {
+    facts = {
         "it begins at the source": _walks(picture, at, 0) == picture.tile(Tile.SOURCE, at),
         "it heads up at first": picture.of_map(HEADING, 0) == 0,
         "it heads one of four ways, or has stopped": (before >= -1) & (before < 4) & (after >= -1) & (after < 4),
@@ -260,20 +260,20 @@ def _walking_axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
     for heading, towards in enumerate(DIRECTIONS):
         there, ((down, right),) = moved(at, towards), offsets(towards)
         step = down * stride + right
-        found[f"it is on the map, {towards}"] = implies(
+        facts[f"it is on the map, {towards}"] = implies(
             (n >= 0) & (before >= 0) & picture.inside(at) & (is_at == place + step), picture.inside(there)
         )
-        found[f"it moves to a neighbour, {towards}"] = implies(
+        facts[f"it moves to a neighbour, {towards}"] = implies(
             (n >= 0) & (after == heading), (before >= 0) & (goes_to == is_at + step)
         )
         shut: Truth = picture.inside(at)
         for side in TRIED[towards]:
-            found[f"right, ahead, left, back, from {towards} to {side}"] = implies(
+            facts[f"right, ahead, left, back, from {towards} to {side}"] = implies(
                 here & ~stops & (before == heading) & shut,
                 (after == DIRECTIONS.index(side)) == _way(picture, at, side),
             )
             shut = shut & ~_way(picture, at, side)
-    return found
+    return facts
 
 
 def _walking_ghosts(tiles: Tiles) -> Mapping[str, Any]:
@@ -291,7 +291,7 @@ def _walking_ghosts(tiles: Tiles) -> Mapping[str, Any]:
         goes = (heading >= 0) & ways.any(axis=1) & (tiles[here] != Tile.TARGET)
         heading = np.where(goes, turns[heading, ways.argmax(axis=1)], -1)
         row, col = np.where(goes, np.stack([row, col]) + steps[heading].T, np.stack([row, col]))
-    walker, headings = (np.array(each)[..., None, None] for each in zip(*walk, strict=True))
+    walker, headings = (np.array(numbers)[..., None, None] for numbers in zip(*walk, strict=True))
     return {**places, FIRST: first, WALKER: walker, HEADING: headings}
 
 

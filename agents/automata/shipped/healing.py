@@ -59,8 +59,6 @@ class HealingSignal(IntEnum):
 
 
 S = HealingSignal
-NEAR = (S.NEAR_U, S.NEAR_L, S.NEAR_D, S.NEAR_R)
-ENTER = (S.ENTER_U, S.ENTER_L, S.ENTER_D, S.ENTER_R)
 CANONICAL = CanonicalPath(
     HealingSignal,
     start=lambda see, tap: see.tile(Tile.SOURCE, tap),
@@ -90,12 +88,12 @@ WIPED: dict[IntEnum, Rule] = {
     S.FEW_V: partial(_few, S.NEAR_D, "D", S.NEAR_U),
     S.MANY_H: partial(_many, S.NEAR_R, "R", S.NEAR_L),
     S.FEW_H: partial(_few, S.NEAR_R, "R", S.NEAR_L),
-    S.ORPHAN: lambda see: see(S.FLOOD) & ~see(S.ROOT) & ~any_on(see, NEAR),
+    S.ORPHAN: lambda see: see(S.FLOOD) & ~see(S.ROOT) & ~any_on(see, CANONICAL.near),
     S.ALARM: partial(any_on, signals=FOUND),
 }
 
 
-LASTING = (S.FLOOD, *NEAR, S.ROOT, S.WAS_WALL)
+LASTING = (S.FLOOD, *CANONICAL.near, S.ROOT, S.WAS_WALL)
 """Signals that store the past, as long as no check fails and wherever the path is."""
 OFF = (*FOUND, S.ALARM, S.RESET)
 AFTER_CHANGES = (
@@ -216,7 +214,7 @@ def _same_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
     held = good(maze, t, OFF)
     goes_on = _equal((*LASTING, *OFF), steps.after(maze, held), good(maze, t + 1, OFF))
     yield Claim("the flood goes on, and no check fails", [t >= 1], goes_on)
-    yield from path_claims(steps, held, dict(zip(DIRECTIONS, ENTER, strict=True)), S.ON, S.PATH)
+    yield from path_claims(steps, held, dict(zip(DIRECTIONS, CANONICAL.enter, strict=True)), S.ON, S.PATH)
 
 
 def path_claims(steps: Steps, held: State, enter: Mapping[str, IntEnum], on: IntEnum, path: IntEnum) -> Iterator[Claim]:
@@ -275,8 +273,8 @@ def _automaton(order: str) -> Automaton:
         everywhere=(S.RESET,),
         # the path may enter from several sides while a source moves, so any ENTER may be on together
         parts=(
-            (S.FLOOD, *NEAR, S.ROOT),
-            ENTER,
+            (S.FLOOD, *CANONICAL.near, S.ROOT),
+            CANONICAL.enter,
             (S.WAS_WALL, S.OPENED),
             (S.MANY_V, S.FEW_V),
             (S.MANY_H, S.FEW_H),

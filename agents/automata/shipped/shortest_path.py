@@ -40,9 +40,7 @@ CANONICAL = CanonicalPath(
     start=lambda see, tap: see.tile(Tile.SOURCE, tap),
     end=lambda see, tap: see.tile(Tile.TARGET, tap),
 )
-NEAR = (PathSignal.NEAR_U, PathSignal.NEAR_L, PathSignal.NEAR_D)
-"""Signals of nearer neighbours in the usual order; if none is on, the right neighbour is the nearer one."""
-ENTER = (PathSignal.ENTER_U, PathSignal.ENTER_L, PathSignal.ENTER_D, PathSignal.ENTER_R)
+"""The rules in the usual order; if no NEAR is on at a flooded tile, the right neighbour is the nearer one."""
 
 
 def _signals(order: str) -> type[IntEnum]:
