@@ -111,19 +111,6 @@ def _damped(of_levels: Tensor) -> Tensor:
     return of_levels.clamp(max=1) + of_levels.clamp(min=1).log()
 
 
-def had_time(lengths: Tensor, ages: Tensor, per_tile: float) -> Tensor:
-    """Return whether levels have had `per_tile` iterations for each tile of their solutions, (K, B) bool.
-
-    A signal moves one tile an iteration, so no automaton can know an answer earlier: a loss would teach it to guess.
-
-    Args:
-        lengths: (B,) numbers of tiles of their solutions (`device_batch.solution_lengths`).
-        ages: (K, B) iterations since the rollouts began.
-        per_tile: the number of iterations for each tile; with 0 all levels have had time.
-    """
-    return ages >= per_tile * lengths
-
-
 def counted_iterations(loss_steps: Sequence[float], n_steps: int) -> list[int]:
     """Return the iterations after which losses are taken: fractions of `n_steps`, rounded, at least 1, ascending, each
     once."""

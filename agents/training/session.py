@@ -102,7 +102,7 @@ def run_session(
         # the updates
         if run.continues:
             state.save(run)  # before the description: if it is interrupted here, the finished run is still one
-        run.begin(_describe(name, state, workers), state.update)
+        run.begin(_describe(name, run, state, workers), state.update)
         checkpoint = run.path / CHECKPOINT
         try:
             if run.writes:
@@ -122,11 +122,11 @@ def run_session(
     return copy.deepcopy(state.best_model).eval().cpu()  # a copy is not compiled: it may run on any size
 
 
-def _describe(name: str, state: TrainingState, workers: Workers) -> Mapping[str, object]:
+def _describe(name: str, run: RunFolder, state: TrainingState, workers: Workers) -> Mapping[str, object]:
     config, call = state.config, current_call()
     base = name if PRESETS.ships(name) else "fast"  # so that the command needs no module that registers a preset
     # a run that was continued is made by several commands, one after the other
-    values, usual = config.to_json() | {"compile": state.compiled}, preset(base).to_json()
+    values, usual = run.configuration | {"compile": state.compiled}, preset(base).to_json()
     parts = [differences(values | {"n_updates": n}, usual) for n in (*state.continued, config.n_updates)]
     if config.level_set is not None:
         data = f"the levels of {config.level_set} alone{', turned and mirrored' if config.dihedral else ''}"

@@ -17,7 +17,7 @@ from ..policies.precision import tf32
 from ..rollouts import Batch, rollout
 from ..rollouts.engines import preferring
 from .device_batch import DeviceBatch, solution_lengths
-from .losses import counted_iterations, guidance_losses, had_time, path_losses
+from .losses import counted_iterations, guidance_losses, path_losses
 from .optimisers import SCHEDULES
 from .pool import Patience, StatePool
 from .processes import Workers
@@ -169,7 +169,8 @@ def compute_gradients(
             if config.nearest_solution:
                 wanted = _nearest_optima(batch, states[-1], config.nearest_solution, config.problem.order)
             had = torch.stack([ages + mark for mark in marks])
-            counted = had_time(solution_lengths(batch.target), had, config.loss_after)
+            # a signal moves one tile an iteration, so that a loss on longer solutions would teach to guess
+            counted = had >= config.loss_after * solution_lengths(batch.target)
             losses = path_losses(config.loss, states, wanted.float(), counted, damped=config.pool_size > 0)
             if config.guidance:
                 assert batch.guidance is not None

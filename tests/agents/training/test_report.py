@@ -35,6 +35,14 @@ def opened(path, config, update=0, **options):
 
 
 @pytest.fixture
+def now(monkeypatch):
+    """The time that reports read, which a test moves on: [seconds]."""
+    seconds = [0.0]
+    monkeypatch.setattr(reports.time, "monotonic", lambda: seconds[0])
+    return seconds
+
+
+@pytest.fixture
 def policy():
     return NCA(4, 4, n_iterations=8)
 
@@ -48,9 +56,7 @@ def test_a_tracker_of_ones_own_receives_each_line(tmp_path):
 
 
 class TestProgressLine:
-    def test_without_a_terminal_a_line_now_and_then_and_the_last(self, tmp_path, monkeypatch, capsys):
-        now = [0.0]
-        monkeypatch.setattr(reports.time, "monotonic", lambda: now[0])
+    def test_without_a_terminal_a_line_now_and_then_and_the_last(self, tmp_path, now, capsys):
         with opened(tmp_path, CONFIG) as report:
             for update in range(10, 101, 10):
                 now[0] += 4
@@ -62,12 +68,11 @@ class TestProgressLine:
             "update 100 of 100, loss 0.0100, 5x5 complete 12.5 %, 640 levels/s",
         ]
 
-    def test_a_resumed_run_remembers_its_validation_and_times_this_session_alone(self, tmp_path, monkeypatch, capsys):
+    def test_a_resumed_run_remembers_its_validation_and_times_this_session_alone(self, tmp_path, now, capsys):
         with opened(tmp_path, CONFIG) as report:
             report(logged(50, **SCORES), None)
         capsys.readouterr()
-        now = [1000.0]
-        monkeypatch.setattr(reports.time, "monotonic", lambda: now[0])
+        now[0] = 1000.0
         with opened(tmp_path, CONFIG, 50) as report:
             now[0] += 90
             report(logged(60), None)
@@ -93,9 +98,8 @@ class TestProgressLine:
 
 
 class TestPictures:
-    def test_both_after_the_first_validation_and_then_once_a_minute_and_at_the_end(self, tmp_path, monkeypatch, policy):
-        now, drawn = [0.0], []
-        monkeypatch.setattr(reports.time, "monotonic", lambda: now[0])
+    def test_both_at_the_first_validation_once_a_minute_and_at_the_end(self, tmp_path, monkeypatch, now, policy):
+        drawn = []
         for draw in ("figures.draw_rollouts", "curves.draw_curves"):
             monkeypatch.setattr(f"maze_nca_gym.agents.training.{draw}", lambda *given: given[-1].touch())
         with opened(tmp_path, CONFIG) as report:

@@ -21,7 +21,7 @@ from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState
 from maze_nca_gym.agents.training import pool as pool_module
 from maze_nca_gym.agents.training.config import changed, preset
 from maze_nca_gym.agents.training.data import LevelStream
-from maze_nca_gym.agents.training.losses import LOSSES, counted_iterations, had_time, path_losses
+from maze_nca_gym.agents.training.losses import LOSSES, counted_iterations, path_losses
 from maze_nca_gym.agents.training.optimisers import RISE, SCHEDULES
 from maze_nca_gym.agents.training.pool import Patience
 from maze_nca_gym.agents.training.updates import update
@@ -296,19 +296,13 @@ def test_a_level_of_a_test_set_does_not_come_of_an_edit(monkeypatch):
 
 
 def test_levels_that_had_no_time_do_not_count():
-    batch = LevelStream(tiny(batch_size=16)).batch(0)
-    lengths = torch.from_numpy(batch.target.sum(axis=(1, 2)))
-    target, ages = torch.from_numpy(batch.target).float(), torch.stack([torch.full((16,), n) for n in (1, 4, 200)])
-    counted = had_time(lengths, ages, 1.5)
-    assert counted.tolist() == [(n >= 1.5 * lengths).tolist() for n in (1, 4, 200)]
-    assert 0 < counted[1].sum() < 16
-    states = [torch.rand(16, 1, *target.shape[1:], generator=torch.Generator().manual_seed(n)) for n in range(3)]
-    losses = path_losses("mse", states, target, counted)
-    for loss, path, members in zip(losses, states, counted, strict=True):
-        assert float(loss) == pytest.approx(
-            float(((path[:, 0] - target)[members] ** 2).sum() / target.numel()), rel=1e-5
-        )
-    assert had_time(lengths, ages, 0.0).all()
+    state = started(loss_after=1.0, n_iterations=6, batch_size=16)
+    batch = LevelStream(state.config).batch(0)
+    path = rollout(state.model, torch.from_numpy(one_hot(batch.tiles)), 6)[:, 0].detach().numpy()
+    counted = batch.target.sum(axis=(1, 2)) <= 6
+    assert 2 < counted.sum() < 14
+    expected = ((path - batch.target)[counted] ** 2).sum() / batch.target.size
+    assert make_updates(state, 1) == [pytest.approx(expected, rel=1e-4)]
 
 
 def test_what_does_not_count_yields_no_gradient():
