@@ -6,13 +6,12 @@ Importing this does not load torch; making a configuration does, which checks th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from maze_nca_gym.mazes.guidance import Guidance
-from maze_nca_gym.mazes.levels import Tiles, has_border
-from maze_nca_gym.mazes.loading import load_levels
+from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.mutation import MUTATIONS, find_mutation
 from maze_nca_gym.mazes.population import BreedingSchedule, PopulationConfig
 from maze_nca_gym.mazes.tasks import Task, find_task
@@ -23,7 +22,6 @@ from maze_nca_gym.support.options import (
     check,
     check_known,
     check_options,
-    differences,
     options_of,
     options_of_each,
     to_json,
@@ -31,7 +29,6 @@ from maze_nca_gym.support.options import (
 )
 from maze_nca_gym.support.random_streams import torch_rng_for
 
-from ..policies.guarantees import USUAL_FAMILY, USUAL_SIZE, Guarantees
 from .options import (
     MODEL_OPTIONS,
     LevelsOptions,
@@ -87,23 +84,17 @@ class TrainingConfig(
         self._check_levels()
         self._check_loss()
         self._check_pool()
-        # one place has the order from here on: all that solves a task takes its name
-        task = find_task(self.task, self.order)
-        object.__setattr__(self, "task", task.name)
-        object.__setattr__(self, "order", None)
-        of_mutation = ReadOnly(vars(find_mutation(self.mutation, self.mutation_options)))
-        object.__setattr__(self, "mutation_options", of_mutation)
+        # the task's name contains the order from here on, since all code that solves a task takes its name
+        task, mutation = find_task(self.task, self.order), find_mutation(self.mutation, self.mutation_options)
+        vars(self).update(task=task.name, order=None, problem=task, mutation_options=ReadOnly(vars(mutation)))
         # rules between options of several groups
         is_own = self.nearest_solution and task.judge is not None
         check(not is_own, f"nearest_solution is for the tasks of this package, not {self.task}")
         check(not self.guidance or bool(task.guided), f"the task {self.task} brings no guidance: set guidance to 0")
         self._check_model()
-        if not self.pool_size:
-            check(
-                self.n_iterations is not None,
-                "n_iterations must be a number unless there is a pool, which draws the iterations",
-            )
-        else:
+        endless = "n_iterations must be a number unless there is a pool, which draws the iterations"
+        check(self.pool_size > 0 or self.n_iterations is not None, endless)
+        if self.pool_size:
             n, least = self.pool_size, self.batch_size
             check(n >= least, f"pool_size must be 0 or at least batch_size {least}, got {n}")
             check(self.n_levels is None, "a pool takes fresh levels: leave n_levels at None")
@@ -124,17 +115,10 @@ class TrainingConfig(
             idle = [name for name, usual in WITHOUT_EVOLUTION.items() if name in now and now[name] != usual]
             check(not idle, f"without levels that evolve there is no {', '.join(idle)}: set evolve")
         # every family has a fresh level in each update
-        option, fresh = None, 1.0
-        if self.pool_size:
-            option, fresh = "pool_fresh", self.pool_fresh
-        elif self.evolve:
-            option, fresh = "replay_probability", 1 - self.replay_probability
         n_families = len(self.families) if self.level_set is None else 1
-        check(
-            self.n_fresh >= n_families or not fresh,
-            f"an update needs a fresh level of each of {n_families} families, it has {self.n_fresh}: "
-            f"raise batch_size{f', or change {option}' if option else ''}",
-        )
+        change = ", or change pool_fresh" if self.pool_size else ", or change replay_probability" * self.evolve
+        lacking = f"an update needs a fresh level of each of {n_families} families, it has {self.n_fresh}"
+        check(self.n_fresh >= n_families or not self.fresh_fraction, f"{lacking}: raise batch_size{change}")
 
     def _check_model(self) -> None:
         """Check the model's options by a model of one iteration, with shapes but no memory for its weights."""
@@ -153,21 +137,18 @@ class TrainingConfig(
         if self.guidance:
             least = self.n_shown + 2 * bool(self.model_options.get("max_pool"))
             check(shapes.n_channels >= least, f"guidance needs at least {least} channels, got {shapes.n_channels}")
+        is_start = self.start_from is not None or not self.model_options.get("n_frozen")
+        check(is_start, "n_frozen channels are those of a network: set start_from")
         if self.start_from is not None:
             begin_with(shapes, self.start_from)  # raises ValueError where the network does not fit
-        else:
-            check(not self.model_options.get("n_frozen"), "n_frozen channels are those of a network: set start_from")
         one_size = f"a model of class {model} is built for one size, got sizes {sizes}"
         check(shapes.size is None or len(sizes) == 1, one_size)
         if self.pool_size:
             steady = shapes.stationary_from
             if steady and not is_endless:  # its last iteration may be an exception: rollouts of a pool end anywhere
                 steady = shapes_of(model, arguments | {"n_iterations": None}).stationary_from
-            check(
-                steady == 0,
-                f"a pool needs a model whose iterations are all the same; those of {model} depend on the step "
-                f"(`stationary_from`), with n_iterations {self.n_iterations}",
-            )
+            differ = f"a pool needs a model whose iterations are all the same; those of {model} depend on the step"
+            check(steady == 0, f"{differ} (`stationary_from`), with n_iterations {self.n_iterations}")
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the options alone: a run of a sweep reads them before it imports the task's module."""
@@ -182,11 +163,17 @@ class TrainingConfig(
         return find_task(self.task)
 
     @property
+    def fresh_fraction(self) -> float:
+        """Fraction of an update's levels that are new, 0 to 1: all levels, or with a pool or population only the
+        newcomers."""
+        if self.pool_size:
+            return self.pool_fresh
+        return round(1 - self.replay_probability, 9) if self.evolve else 1.0  # 0.1, not 1 - 0.9
+
+    @property
     def n_fresh(self) -> int:
-        """Number of new levels in an update: its whole batch, or with a pool or population only the newcomers."""
-        if self.evolve:
-            return round(round(1 - self.replay_probability, 9) * self.batch_size)  # 0.1, not 1 - 0.9
-        return round(self.pool_fresh * self.batch_size) if self.pool_size else self.batch_size
+        """Number of new levels in an update, which `fresh_fraction` determines."""
+        return round(self.fresh_fraction * self.batch_size)
 
     @property
     def n_shown(self) -> int:
@@ -209,17 +196,17 @@ class TrainingConfig(
         """Keyword arguments of the model's constructor, without the generator."""
         from ..policies.weights import arguments_of, model_class
 
+        # a class for a single task need not take a task: `_check_model` compares the model's task with the run's
+        optional = {"task": self.task, "n_iterations": self.n_iterations, "size": self.sizes[0]}
         taken = arguments_of(model_class(self.model))
-        # a class for one task need not take a task: the configuration asks what it is for
-        if_taken = {"task": self.task, "n_iterations": self.n_iterations, "size": self.sizes[0]}
-        given = {"n_tiles": self.problem.n_tiles, "n_channels": self.n_channels}
-        return {**self.model_options, **given, **{name: value for name, value in if_taken.items() if name in taken}}
+        counts = {"n_tiles": self.problem.n_tiles, "n_channels": self.n_channels}
+        return {**self.model_options, **counts, **{name: optional[name] for name in optional if name in taken}}
 
     def make_model(self) -> Policy:
-        """Return the model with its initial weights.
+        """Return the model with its initial weights, on the CPU. `LevelStream.guarantees` has its guarantees.
 
         Raises:
-            ValueError: the network to start from is unknown or does not fit, or the level set is unknown.
+            ValueError: the network to start from is unknown or does not fit.
         """
         import torch
 
@@ -227,36 +214,30 @@ class TrainingConfig(
         from ..policies.weights import constructed, model_class
         from .model import begin_with
 
-        generator, named = torch_rng_for(self.seed, "weights"), self.level_set
+        generator = torch_rng_for(self.seed, "weights")
         arguments = {**self.model_arguments, "generator": generator}
-        made = cast(Any, constructed(model_class(self.model), arguments))
-        sizes, families = self.sizes, self.families
-        size = min(max(USUAL_SIZE, min(sizes)), max(sizes))
-        bordered = self.borderless == 0 if named is None else has_border(load_levels(named).tiles).all()
-        made.guarantees = Guarantees(
-            needs_border=bool(bordered),
-            family=families[0] if named is None and USUAL_FAMILY not in families else None,
-            size=None if size == USUAL_SIZE else size,
-        )
+        model = cast(Any, constructed(model_class(self.model), arguments))
         if self.initialisation == "paper":
-            made.draw_as_published(generator)
+            model.draw_as_published(generator)
         if self.guided:
-            made.channel_names = (*made.problem.answers, *self.guided, *made.channel_names[self.n_shown :])
+            model.channel_names = (*self.problem.answers, *self.guided, *model.channel_names[self.n_shown :])
         is_frozen = bool(self.model_options.get("n_frozen"))
         if self.start_from is not None:
-            begin_with(made, self.start_from)
-            if not is_frozen:
-                return cast("Policy", made)
-        program = program_of(made)
+            begin_with(model, self.start_from)
+        program = program_of(model) if self.start_from is None or is_frozen else None
         if program is not None and program.unbounded is None and self.initialisation == "usual":
             with torch.no_grad():
-                (made.biases[0] if is_frozen else program.bias)[: self.n_shown] = FIRST_BIAS
-        return cast("Policy", made)
+                (model.biases[0] if is_frozen else program.bias)[: self.n_shown] = FIRST_BIAS
+        return cast("Policy", model)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values of all options by name: options of the run, of its model and of its mutation."""
+        return {**{name: getattr(self, name) for name in _FIELDS}, **self.model_options, **self.mutation_options}
 
     def to_json(self) -> dict[str, Any]:
         """Return the options by name as a JSON-serialisable dict, which `from_json` reads back."""
-        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in FURTHER}
-        return cast(dict[str, Any], to_json({**_UNUSED, **own, **self.model_options, **self.mutation_options}))
+        return cast(dict[str, Any], to_json({**_UNUSED, **self.values}))
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
@@ -271,12 +252,12 @@ class TrainingConfig(
             raise ValueError(f"a configuration must be an object with a value for every field, got {values!r}")
         of_model = options_of_model(values.get("model", cls.model))
         check_known(values, {*OPTIONS, *of_model}, "a configuration", OTHER_VERSION)
-        return changed(cls(), **values)
+        return _configured({}, values)
 
 
 FURTHER = ("model_options", "mutation_options")
 """Fields whose items are options by their own names, in `changed`, on the command line and in files."""
-_OF_MUTATIONS = options_of_each({kind: options_of(each) for kind, each in MUTATIONS.items()})
+_OF_MUTATIONS = options_of_each({name: options_of(mutation) for name, mutation in MUTATIONS.items()})
 _FIELDS = {name: option for name, option in options_of(TrainingConfig).items() if name not in FURTHER}
 _OF_RUN = {**_FIELDS, **_OF_MUTATIONS}
 _FIRST = {name: option for name, option in _OF_RUN.items() if option.group in (TrainingOptions, ModelOptions)}
@@ -285,9 +266,8 @@ OPTIONS = with_defaults({**_FIRST, **MODEL_OPTIONS, **_OF_RUN}, {})
 _UNUSED = {name: OPTIONS[name].default for name in (*MODEL_OPTIONS, *_OF_MUTATIONS)}
 """Values in files of the options that other models and mutations have."""
 _EVOLUTION = (PopulationConfig, BreedingSchedule, *MUTATIONS.values())
-WITHOUT_EVOLUTION = {name: each.default for name, each in OPTIONS.items() if each.group in _EVOLUTION} | {
-    "evolve_absolute": False
-}
+WITHOUT_EVOLUTION = {name: option.default for name, option in OPTIONS.items() if option.group in _EVOLUTION}
+WITHOUT_EVOLUTION["evolve_absolute"] = False
 """Values of the options that have no effect while no levels evolve."""
 
 
@@ -318,28 +298,34 @@ def changed(start: str | TrainingConfig, /, **changes: Any) -> TrainingConfig:
     Raises:
         ValueError: an unknown preset, bad values, or unknown options.
     """
-    config = preset(start) if isinstance(start, str) else start
-    given = dict(changes)
+    return _configured(PRESETS.find(start) if isinstance(start, str) else start.values, changes)
+
+
+def _configured(before: Mapping[str, Any], changes: Mapping[str, Any]) -> TrainingConfig:
+    """Return the configuration with the options `before`, by name, after changes; see `changed`."""
     if not changes.get("pool_size", True):
-        given = {name: OPTIONS[name].default for name in options_of(PoolOptions)} | given
-        if config.n_iterations is None:
-            given.setdefault("n_iterations", TrainingConfig.n_iterations)
+        usual = {name: OPTIONS[name].default for name in options_of(PoolOptions)}
+        if before.get("n_iterations", TrainingConfig.n_iterations) is None:
+            usual["n_iterations"] = TrainingConfig.n_iterations
+        changes = {**usual, **changes}
     if not changes.get("evolve", True):
-        given = WITHOUT_EVOLUTION | given
-    # the model and the mutation, which may be other ones, keep the options that they have
-    of_model = options_of_model(given.get("model", config.model))
-    check_known(given, {*OPTIONS, *of_model}, "a configuration")
-    model_options = {name: value for name, value in config.model_options.items() if name in of_model}
-    model_options |= {name: value for name, value in given.items() if name not in _OF_RUN}
-    mutation = OPTIONS["mutation"].check(given.get("mutation", config.mutation))
-    of_mutations = {name: given[name] for name in _OF_MUTATIONS if name in given}
-    find_mutation(mutation, differences(of_mutations, _UNUSED))  # refuses those of another mutation
-    kept, known = {**config.mutation_options, **of_mutations}, options_of(MUTATIONS[mutation])
-    return replace(
-        config,
-        **{name: value for name, value in given.items() if name in _FIELDS},
-        model_options=model_options,
-        mutation_options={name: kept[name] for name in known if name in kept},
+        changes = {**WITHOUT_EVOLUTION, **changes}
+    of_model = options_of_model(changes.get("model", before.get("model", TrainingConfig.model)))
+    check_known(changes, {*OPTIONS, *of_model}, "a configuration")
+    mutation = OPTIONS["mutation"].check(changes.get("mutation", before.get("mutation", TrainingConfig.mutation)))
+    of_mutation = options_of(MUTATIONS[mutation])
+    # another model or mutation keeps only those of the earlier options that it has
+    if "model" in changes:
+        before = {name: value for name, value in before.items() if name in _OF_RUN or name in of_model}
+    if "mutation" in changes:
+        before = {name: value for name, value in before.items() if name in of_mutation or name not in _OF_MUTATIONS}
+    values = {**before, **changes}
+    # files have the defaults of the other mutations' options too; the constructor refuses other values
+    idle = {name for name in _OF_MUTATIONS.keys() - of_mutation.keys() if values.get(name) == _UNUSED[name]}
+    return TrainingConfig(
+        **{name: value for name, value in values.items() if name in _FIELDS},
+        model_options={name: value for name, value in values.items() if name not in _OF_RUN},
+        mutation_options={name: values[name] for name in _OF_MUTATIONS if name in values and name not in idle},
     )
 
 
@@ -349,7 +335,7 @@ def preset(name: str) -> TrainingConfig:
     Raises:
         ValueError: unknown name; the message lists the known ones.
     """
-    return changed(TrainingConfig(), **PRESETS.find(name))
+    return _configured({}, PRESETS.find(name))
 
 
 def register_preset(name: str, base: str | None = None, **options: Any) -> None:
@@ -368,5 +354,5 @@ def register_preset(name: str, base: str | None = None, **options: Any) -> None:
     inherited = {} if base is None else PRESETS.find(base)
     known = {**options_of_model({**inherited, **options}.get("model", TrainingConfig.model)), **OPTIONS}
     check_known(options, known, f"the preset {name}")
-    given = {key: known[key].check(value) for key, value in options.items()}
-    PRESETS.register(name, ReadOnly({**inherited, **given}))
+    checked = {option: known[option].check(value) for option, value in options.items()}
+    PRESETS.register(name, ReadOnly({**inherited, **checked}))
