@@ -49,10 +49,9 @@ if TYPE_CHECKING:
     from maze_nca_gym.mazes.rules import Count, around, exactly, threshold
 
     from ..policies.guarantees import StepBound
-    from .automaton import Automaton
+    from .automaton import Automaton, NotCovered
     from .growing import grown
     from .kernel.clauses import NotProven
-    from .kernel.coq import NotCovered
     from .networks.certificate import certify
     from .networks.reading import automaton_of
     from .proving.proof import mistakes, prove, second_opinion

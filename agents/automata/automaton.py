@@ -43,6 +43,11 @@ class NeverAtRest(ValueError):
     """Raised if an automaton keeps changing although its author states that it settles."""
 
 
+class NotCovered(ValueError):
+    """Raised for an automaton that no network can follow, or for an automaton, a network or a theorem that the Coq
+    theory does not cover."""
+
+
 @dataclass(frozen=True, eq=False)
 class Automaton:
     """A boolean automaton: a rule for each signal, and its author's claims about the states that the rules produce.

@@ -183,8 +183,20 @@ def both_of(*parts: Ghosts) -> Ghosts:
     )
 
 
-def _named(ghost: str, name: str) -> str:
-    return f"{ghost} {name}".rstrip()
+class GhostName(str):
+    """The name of one of several ghosts of a kind, such as "distance from source".
+
+    Attributes:
+        kind: the name without the suffix, such as "distance".
+    """
+
+    kind: str
+
+
+def _named(kind: str, name: str) -> GhostName:
+    found = GhostName(f"{kind} {name}".rstrip())
+    found.kind = kind
+    return found
 
 
 def _by_weight(weights: Mapping[int, int], picture: Picture, at: Place) -> list[tuple[int, Truth]]:
@@ -465,7 +477,7 @@ def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact 
 
 
 def _stage(name: str) -> str:
-    return f"{name} stage"
+    return _named(name, "stage")
 
 
 def _reason(name: str) -> str:

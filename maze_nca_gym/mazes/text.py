@@ -65,10 +65,9 @@ def words(term: Term, kinds: Sequence[str]) -> str:
     """Return a rule as text for people, such as "WET at U & ~wall" or "2 * WET + -1 * wall >= 1", with the names of
     kinds of tile in `kinds`."""
     if term.seen is not None:
-        name = kinds[term.seen] if isinstance(term.seen, TileKind) else getattr(term.seen, "name", term.seen)
+        name = kinds[term.seen] if isinstance(term.seen, TileKind) else getattr(term.seen, "name", f"{term.seen}")
         return name if term.tap == CENTRE else f"{name} at {term.tap}"
-    alone = (None, invert)
-    parts = [words(part, kinds) if part.join in alone else f"({words(part, kinds)})" for part in term.operands]
+    parts = [words(part, kinds) if part.join in (None, invert) else f"({words(part, kinds)})" for part in term.operands]
     if isinstance(term.join, Weighed):
         total = " + ".join(f"{weight} * {part}" for weight, part in zip(term.join.weights, parts, strict=True))
         most = "" if term.join.most is None else f"{term.join.most} >= "

@@ -255,7 +255,7 @@ def test_what_coq_did_not_check_is_a_flaw(tmp_path):
         (tmp_path / f"{name}.v").write_text(text)
     kernel.compile_files(tmp_path, [*UNSOUND])
     claims = {f"{name}.wrong": claim for name, (claim, _) in UNSOUND.items()}
-    answers, lists = kernel.ask(tmp_path, claims), kernel.recheck(tmp_path, [*UNSOUND])
+    answers, lists = kernel.ask(tmp_path, [*UNSOUND], claims), kernel.recheck(tmp_path, [*UNSOUND])
     assert [name for name, answer in answers.items() if answer == kernel.CLOSED] == ["Fine.wrong"]
     assert {*lists} == {*kernel.LISTS}
     checked = kernel.Checked(claims, answers, lists, {}, "", {})
@@ -265,8 +265,10 @@ def test_what_coq_did_not_check_is_a_flaw(tmp_path):
         in checked.flaws
     )
     assert kernel.recheck(tmp_path, ["Fine"]) == dict.fromkeys(kernel.LISTS, kernel.EMPTY)
-    refused(r"coqc refuses Asked\.v at .*Fine\.none was not found", kernel.ask, tmp_path, {"Fine.none": "1 = 1"})
-    refused(r"coqc refuses Asked\.v at .* has type", kernel.ask, tmp_path, {"Fine.wrong": "2 = 2"})
+    refused(
+        r"coqc refuses Asked\.v at .*Fine\.none was not found", kernel.ask, tmp_path, ["Fine"], {"Fine.none": "1 = 1"}
+    )
+    refused(r"coqc refuses Asked\.v at .* has type", kernel.ask, tmp_path, ["Fine"], {"Fine.wrong": "2 = 2"})
 
 
 @pytest.fixture(scope="session")
@@ -288,7 +290,9 @@ def changed(text: str, old: str, new: str) -> str:
 
 @needs_coq
 def test_the_kernel_checks_a_theorem_a_network_and_both_together(joined):
-    assert kernel.ask(joined, kernel.JOINED.claims) == dict.fromkeys(kernel.JOINED.theorems, kernel.CLOSED)
+    assert kernel.ask(joined, kernel.JOINED.files, kernel.JOINED.claims) == dict.fromkeys(
+        kernel.JOINED.theorems, kernel.CLOSED
+    )
 
 
 @needs_coq

@@ -15,13 +15,13 @@ from maze_nca_gym.mazes.facts import at_least
 from maze_nca_gym.mazes.terms import Term, TileKind, term_of
 from maze_nca_gym.support.options import check
 
+from ..automaton import Automaton, NotCovered
 from ..networks.linear import parts_of
 from ..networks.patches import KIND_BITS, mask_of
 from ..networks.states import find_worlds, following
 
 if TYPE_CHECKING:
     from ...policies.learned.nca import NCA
-    from ..automaton import Automaton
 
 PRINTED = {
     "Printed": (
@@ -55,10 +55,6 @@ LINES = ";\n  "
 """The separator of the items of a list that are printed in a line each."""
 MOST_JOINED = 12
 """Largest number of operands of an operator other than `&`, `|` and `~`, which is printed as a table of its values."""
-
-
-class NotCovered(ValueError):
-    """Raised for a theorem, an automaton or a network that the Coq theory does not cover."""
 
 
 def printed_list(items: Sequence[str], between: str = "; ") -> str:

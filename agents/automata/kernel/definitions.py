@@ -33,10 +33,9 @@ from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.relations import N_TILES, SPREAD
 from maze_nca_gym.mazes.terms import Term, TileKind
 
-from ..automaton import NEIGHBOURHOODS, Automaton
+from ..automaton import NEIGHBOURHOODS, Automaton, NotCovered
 from ..proving.symbols import Z3, SymbolicPicture
 from ..theorem import Theorem
-from .coq import NotCovered
 from .facts import Atom, Below, Either, Fact, Hypothesis, No, offset_of, parts_of
 from .translation import Translation
 

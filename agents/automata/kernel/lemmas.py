@@ -19,11 +19,12 @@ from maze_nca_gym.mazes.facts import CENTRE, Axiom, Place, Truth, axiom_of, read
 from maze_nca_gym.mazes.relations import N_TILES
 from maze_nca_gym.mazes.small import kinds_once
 
+from ..automaton import NotCovered
 from ..proving.proof import Proof
 from ..proving.prover import SAID
 from ..proving.symbols import Z3
 from .clauses import NotProven, refutation
-from .coq import NotCovered, printed_automaton, printed_file, printed_list, printed_name, printed_rule
+from .coq import printed_automaton, printed_file, printed_list, printed_name, printed_rule
 from .definitions import Definitions
 from .facts import Below, Fact, Hypothesis, Lemma, printed_fact, printed_lemma, printed_proof, printed_sum
 

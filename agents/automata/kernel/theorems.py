@@ -29,11 +29,11 @@ from maze_nca_gym.support.names import printable
 from maze_nca_gym.support.options import check
 
 from ...runs import ProgressBar
-from .coq import NotCovered, printed_definitions, printed_file, printed_joins, read_definitions
+from ..automaton import Automaton, NotCovered
+from .coq import printed_definitions, printed_file, printed_joins, read_definitions
 
 if TYPE_CHECKING:
     from ...policies.learned.nca import NCA
-    from ..automaton import Automaton
     from ..networks.certificate import Certificate
     from ..proving.proof import Proof
 
@@ -80,11 +80,8 @@ class Kind(NamedTuple):
     @property
     def claims(self) -> dict[str, str]:
         """The statement of each theorem, by file and name: a claim of `proofs/Statements.v` about printed terms."""
-        claims = dict[str, str]()
-        for name in self.theorems:
-            terms = _ABOUT.get(name, _ABOUT[name.partition(".")[0]]).split()
-            claims[name] = " ".join([f"{PREFIX}.Statements.{name}", *(f"{PREFIX}.{term}" for term in terms)])
-        return claims
+        terms = {name: (f"Statements.{name}", *_ABOUT[name]) for name in self.theorems}
+        return {name: " ".join(f"{PREFIX}.{term}" for term in of_name) for name, of_name in terms.items()}
 
 
 _NETWORK = {
@@ -142,16 +139,16 @@ JOINED = Kind(
 )
 """An automaton's theorem, and the theorem of the network that follows the automaton."""
 KINDS = (SHORTEST_PATH, EQUIVALENT, PROVEN, JOINED)
-_OF_NETWORK, _OF_RULES = "Printed.its_network Printed.its_parts", "Lemmas.its_statement"
-_ABOUT = {
-    "Main": "Package.package",
-    "Main.network_heals": "Package.healing_network",
-    "Equivalent": f"{_OF_NETWORK} Printed.its_rules Printed.its_given",
-    "Equivalent.network_exact": "Printed.its_network Printed.its_rules Printed.its_given",
-    "Proven": _OF_RULES,
-    "Joined": f"{_OF_RULES} {_OF_NETWORK} Printed.its_joins Printed.pace",
+_OF_NETWORK, _OF_RULES = ("Printed.its_network", "Printed.its_parts"), "Lemmas.its_statement"
+_ABOUT: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(SHORTEST_PATH.theorems, ("Package.package",)),
+    "Main.network_heals": ("Package.healing_network",),
+    **dict.fromkeys(_NETWORK, (*_OF_NETWORK, "Printed.its_rules", "Printed.its_given")),
+    "Equivalent.network_exact": ("Printed.its_network", "Printed.its_rules", "Printed.its_given"),
+    **dict.fromkeys(_RULES, (_OF_RULES,)),
+    **dict.fromkeys(_JOINED, (_OF_RULES, *_OF_NETWORK, "Printed.its_joins", "Printed.pace")),
 }
-"""The subjects of theorems, by file or by file and name: the printed terms that their claims take as arguments."""
+"""The subjects of theorems, by file and name: the printed terms that their claims take as arguments."""
 
 
 @dataclass(frozen=True)
@@ -398,7 +395,7 @@ def check_printed(coq: str, kind: Kind, printed: Mapping[str, str]) -> Checked:
         write_theory(Path(place), kind, printed)
         with ProgressBar("file", len(kind.files) + 1) as bar:
             seconds = compile_files(Path(place), kind.files, bar)
-            assumptions = ask(Path(place), kind.claims, bar, len(kind.files))
+            assumptions = ask(Path(place), kind.files, kind.claims, bar)
         began = time.perf_counter()
         with ProgressBar("coqchk, all files again, step", 1) as bar:
             lists = recheck(Path(place), [*kind.files, ASKED], bar)
@@ -421,25 +418,26 @@ def compile_files(folder: Path, names: Sequence[str], bar: ProgressBar | None = 
     return seconds
 
 
-def ask(folder: Path, claims: Mapping[str, str], bar: ProgressBar | None = None, done: int = 0) -> dict[str, str]:
+def ask(
+    folder: Path, names: Sequence[str], claims: Mapping[str, str], bar: ProgressBar | None = None
+) -> dict[str, str]:
     """Return Coq's answer to `Print Assumptions` for theorems of a folder's compiled files, by file and name.
 
     Args:
         folder: the folder.
+        names: the names of the compiled files.
         claims: the statement that each theorem must have, by file and name.
-        bar: a progress bar, which meanwhile shows that `done` files are done.
+        bar: a progress bar, which meanwhile shows that these files are done.
 
     Raises:
         ValueError: there is no such theorem, or it has another statement.
         OSError: `coqc` was killed.
     """
-    files = dict.fromkeys(re.findall(rf"{PREFIX}\.(\w+)", " ".join(claims.values())))
-    files |= dict.fromkeys(name.partition(".")[0] for name in claims)
-    lines = [f"From {PREFIX} Require {' '.join(files)}."]
+    lines = [f"From {PREFIX} Require {' '.join(names)}."]
     for number, (name, claim) in enumerate(claims.items()):
         lines += [f"Definition asked_{number} : {claim} := {PREFIX}.{name}.", f"Print Assumptions asked_{number}."]
     (folder / f"{ASKED}.v").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    said = _run(folder, bar, done, "coqc", "-q", "-Q", ".", PREFIX, f"{ASKED}.v")
+    said = _run(folder, bar, len(names), "coqc", "-q", "-Q", ".", PREFIX, f"{ASKED}.v")
     answers = re.split(r"^(?=Closed under|Axioms:)", said, flags=re.MULTILINE)[1:]
     return {name: " ".join(answer.split()) for name, answer in zip(claims, answers, strict=False)}
 

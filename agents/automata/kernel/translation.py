@@ -7,8 +7,8 @@ from functools import reduce
 
 from maze_nca_gym.mazes.facts import Number, Place, Truth
 
+from ..automaton import NotCovered
 from ..proving.symbols import Z3
-from .coq import NotCovered
 from .facts import Atom, Below, Both, Either, Fact, No, offset_of
 
 

@@ -24,7 +24,7 @@ from maze_nca_gym.support.options import check
 from ...policies.identity import altered, own_class
 from ...policies.policy import Policy, program_of
 from ...policies.program import RELU
-from ..automaton import Automaton
+from ..automaton import Automaton, NotCovered
 from .patches import KIND_BITS, Codes, mask_of, reading, signals_of
 from .states import Component, World, find_worlds
 
@@ -318,10 +318,10 @@ def combinations(automaton: Automaton, numbers: Sequence[int]) -> Codes:
     tap.
 
     Raises:
-        ValueError: there are more than `MOST_KINDS` combinations.
+        NotCovered: there are more than `MOST_KINDS` combinations.
     """
     if prod(numbers) > MOST_KINDS:
-        raise ValueError(
+        raise NotCovered(
             f"a rule of {automaton.name} distinguishes {prod(numbers):,} kinds of patch, but at most {MOST_KINDS:,} "
             "are compared: let it read fewer signals or tiles"
         )

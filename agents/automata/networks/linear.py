@@ -24,7 +24,7 @@ from scipy.sparse import csr_array, hstack
 from maze_nca_gym.mazes.rules import threshold
 from maze_nca_gym.mazes.terms import Rule, Term, TileKind, term_of
 
-from ..automaton import Automaton
+from ..automaton import Automaton, NotCovered
 from .bounds import Doubles, combinations
 from .patches import is_seen, mask_of, reading
 from .states import find_worlds
@@ -80,7 +80,7 @@ def cases_of(automaton: Automaton, rule: Term) -> Cases:
     """Return all cases that can occur for a rule, at any iteration on any map.
 
     Raises:
-        ValueError: the rule distinguishes too many patches.
+        NotCovered: the rule distinguishes too many patches.
     """
     kinds = {tap: rule.kinds(tap) for tap in automaton.taps}
     reads = {tap: mask_of(rule.signals(tap)) for tap in automaton.taps}
@@ -167,9 +167,9 @@ def _separate_many(cases: Cases, most: float) -> Sum | None:
         picked = np.union1d(picked, wrong[np.argsort(-excess[wrong])[:N_PICKED]])
 
 
-def misfits(automaton: Automaton) -> dict[IntEnum, ValueError]:
+def misfits(automaton: Automaton) -> dict[IntEnum, NotCovered]:
     """Return the signals that no network can follow even if they are split, each with the error to raise."""
-    errors = dict[IntEnum, ValueError]()
+    errors = dict[IntEnum, NotCovered]()
     for signal in automaton.signals:
         single = signal not in automaton.paired
         try:
@@ -178,7 +178,7 @@ def misfits(automaton: Automaton) -> dict[IntEnum, ValueError]:
             if single:
                 raise no_sum(automaton, signal)
             nested(automaton, signal)
-        except ValueError as error:
+        except NotCovered as error:
             errors[signal] = error
     return errors
 
@@ -196,7 +196,7 @@ def parts_of(automaton: Automaton) -> dict[IntEnum, tuple[str, ...]]:
     names. Any other signal keeps its name.
 
     Raises:
-        ValueError: see `separated`.
+        NotCovered: see `separated`.
     """
     split, between = _split(automaton), "_"
     while True:
@@ -221,7 +221,7 @@ def separated(automaton: Automaton) -> Automaton:
     are never split.
 
     Raises:
-        ValueError: a signal would have to be split into more than `MOST_PARTS` signals, or its rule has too many cases.
+        NotCovered: a signal would have to be split into more than `MOST_PARTS` signals, or its rule has too many cases.
     """
     split = _split(automaton)
     if not split:
@@ -279,14 +279,14 @@ def sum_of(automaton: Automaton, signal: IntEnum, exactly: bool = False) -> Sum 
         exactly: whether the sum must be exactly 1 where the rule is true, as signals with a single channel require.
 
     Raises:
-        ValueError: the rule distinguishes too many patches.
+        NotCovered: the rule distinguishes too many patches.
     """
     return separate(cases_of(automaton, automaton.terms[signal]), 1.0 if exactly else np.inf)
 
 
-def no_sum(automaton: Automaton, signal: IntEnum) -> ValueError:
+def no_sum(automaton: Automaton, signal: IntEnum) -> NotCovered:
     """Return the error that no network can follow a signal's rule."""
-    return ValueError(
+    return NotCovered(
         f"the rule of {signal.name} in {automaton.name} is no weighted sum of what it reads; give the result a "
         f"signal of its own, which {signal.name} copies"
     )
@@ -297,11 +297,11 @@ def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
     """Return sums for sets of cases, each contained in the previous one, whose alternating sum is a signal's rule.
 
     Raises:
-        ValueError: more than `MOST_PARTS` sums are needed, or the rule has too many cases.
+        NotCovered: more than `MOST_PARTS` sums are needed, or the rule has too many cases.
     """
     cases, sums = cases_of(automaton, automaton.terms[signal]), list[Sum]()
     if len(cases.on) > MOST_SPLIT:
-        raise ValueError(
+        raise NotCovered(
             f"the rule of {signal.name} in {automaton.name} is no threshold of a sum, and tells {len(cases.on):,} "
             f"patches apart; at most {MOST_SPLIT:,} are split: compute it in two iterations, with a signal for each of "
             "its parts"
@@ -331,7 +331,7 @@ def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
         left, within = inside & ~left, inside
         if not left.any():
             return tuple(sums)
-    raise ValueError(
+    raise NotCovered(
         f"the rule of {signal.name} in {automaton.name} is not an alternating sum of at most {MOST_PARTS} thresholds: "
         "compute it in two iterations, with a signal for each of its parts"
     )

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.mazes.terms import Bits, Term, term_of
 
-from ..automaton import Automaton
+from ..automaton import Automaton, NotCovered
 from .patches import KIND_BITS, Codes, is_seen, mask_of
 
 MOST_CASES = 1 << 20
@@ -248,11 +248,11 @@ class _Search:
         """Return the number of alternatives at each position, if not too many combinations of them must be tried.
 
         Raises:
-            ValueError: there are more than `MOST_CASES` combinations.
+            NotCovered: there are more than `MOST_CASES` combinations.
         """
         if prod(numbers) > MOST_CASES:
             names, named = ", ".join(signal.name for signal in signals), self._automaton.problem.kinds
-            raise ValueError(
+            raise NotCovered(
                 f"what {names} of {self._automaton.name} can be at {named[kind].name} tiles depends on "
                 f"{prod(numbers):,} combinations, but at most {MOST_CASES:,} are tried: declare `parts` with fewer "
                 "signals, or an invariant"

@@ -53,10 +53,6 @@ class Z3:
     def _made(self, make: Any, *parts: Any) -> Any:
         return make(*parts, self.context)
 
-    def Function(self, name: str, *sorts: Any) -> Any:
-        """Return a function of z3; its context is the context of its sorts."""
-        return self._module.Function(name, *sorts)
-
     def Solver(self) -> Any:
         """Return a new solver of this context."""
         return self._module.Solver(ctx=self.context)

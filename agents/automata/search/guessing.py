@@ -167,7 +167,7 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
                 say(_ago(name, lag), 2, _was_on, name, lag)
         elif value.dtype == bool:
             say(name, 1, lambda name, picture, at, t: picture.true(name, at), name)
-        elif value.ndim == 3 and is_of_map(value) and name.split()[0] not in (STRIDE, N_TILES, SPREAD):
+        elif value.ndim == 3 and is_of_map(value) and getattr(name, "kind", name) not in (STRIDE, N_TILES, SPREAD):
             say(f"{name} is known", 3, lambda name, picture, at, t: picture.of_map(name) >= 0, name, of_map=True)
         elif name in numbers:
             say(f"{name} is known", 3, lambda name, picture, at, t: known(picture, name, at), name)
@@ -363,7 +363,7 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
     """
     static = {name: value for name, value in ((n, np.asarray(v)) for n, v in runs[0].ghosts.items()) if value.ndim == 3}
     numbers = [(n, tap) for tap in taps for n, value in static.items() if _is_number(n, value)]
-    of_map = [n for n, v in static.items() if is_of_map(v) and n.split()[0] not in (STRIDE, N_TILES, SPREAD)]
+    of_map = [n for n, v in static.items() if is_of_map(v) and getattr(n, "kind", n) not in (STRIDE, N_TILES, SPREAD)]
     # the forms that are tried: a number of a tile or None, its factor b, the factors c of the map's numbers, the cost
     shapes = [
         (number, b, cs, abs(b) + sum(cs) + 2 * (number is not None and number[1] != "C"))
@@ -404,8 +404,8 @@ def _laws(signal: IntEnum, runs: Sequence[Run], taps: Sequence[str]) -> list[Ato
                     for atom in _times(at, b, number, {name: c for name, c in zip(of_map, cs, strict=True) if c}):
                         # of several times that are equal on every maze, a time of the ghost with the signal's name is
                         # the likeliest
-                        own = number is not None and number[0].lower().split()[0] == signal.name.lower()
-                        atoms[atom.words] = atom._replace(cost=atom.cost - own)
+                        kind = "" if number is None else getattr(number[0], "kind", number[0])
+                        atoms[atom.words] = atom._replace(cost=atom.cost - (kind.lower() == signal.name.lower()))
             left = left[~explained]
     return list(atoms.values())
 
