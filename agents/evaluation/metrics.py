@@ -79,7 +79,12 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Point:
-    """The metrics after some number of iterations."""
+    """A point of a curve: the metrics after some number of iterations.
+
+    Attributes:
+        step: the number of iterations.
+        metrics: the metrics after them.
+    """
 
     step: int
     metrics: Metrics

@@ -205,8 +205,8 @@ class Pooled:
 
     @property
     def deviation(self) -> float | None:
-        """The mean minus the published one, in published standard deviations; None if either is missing or the
-        deviation is 0."""
+        """The mean minus the published mean, in published standard deviations; None if there is no mean, no published
+        figure, or a published deviation of 0."""
         mean, sd = self.published or (0.0, 0.0)
         return None if self.value is None or not sd else (self.value - mean) / sd
 
@@ -287,7 +287,7 @@ class SweepRow:
         return [name for name in self.published or measured if name != WEIGHTS]
 
     def cell(self, measure: str) -> Pooled:
-        """Return one measurement, pooled over seeds."""
+        """Return a measurement, by its name, pooled over the finished runs."""
         values = {seed: r["figures"][measure] for seed, r in self.found.items() if measure in r["figures"]}
         return Pooled.of(measure, values, self.published.get(measure))
 
@@ -452,7 +452,7 @@ class SweepResults(Results[SweepRow]):
 
     @property
     def measures(self) -> list[str]:
-        """Names of all measures that some row has, its own or published."""
+        """Names of all measurements that occur in a row, as published figures or, without any, as figures of runs."""
         return names_in(row.cells for row in self.rows)
 
     @property

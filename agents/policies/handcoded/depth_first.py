@@ -92,7 +92,16 @@ def search_weights(
 
 
 class Search(NamedTuple):
-    """The channels of a depth-first search, each (B, 1, H, W), except `flow`, (B, 4, H, W)."""
+    """The channels of a depth-first search, (B, 1, H, W) floats each, except for `flow`.
+
+    Attributes:
+        route: 1 on the tiles visited so far.
+        flow: (B, 4, H, W), 1 where the route enters a tile from the neighbour above, left, below and right.
+        pebble: 1 on the tile just entered.
+        stack: 1 on the tiles that wait.
+        direction: the move by which the pebble would have entered a waiting tile, from 1 to 4.
+        rank: the number of iterations that a tile has waited, times `RANK_UNIT`.
+    """
 
     route: Tensor
     flow: Tensor

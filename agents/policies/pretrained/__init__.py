@@ -1,7 +1,7 @@
 """Models that ship with the package: `<name>.safetensors`, and a card `<name>.json` with its origin and measurements.
 
 A card holds `task`, `description` (one line), `role` (one of `registry.ROLES`), `when` (when to take it) and
-`guarantees` (the same as in the model's file, see `agents.guarantees`). Its origin is in `made_by` (the command that
+`guarantees` (the same as in the model's file, see `policies.guarantees`). Its origin is in `made_by` (the command that
 makes the file), `data` (its training mazes) and `configuration` (of that training). If an experiment trained the
 network, the card holds `supervision`, one of the leaderboard's, instead of a configuration. Its measurements are in
 `metrics` (name -> number), `evaluation` (all of them) and `measured` (the measurements and their levels). It may hold
