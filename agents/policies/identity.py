@@ -45,7 +45,7 @@ def definer(kind: type, name: str) -> type:
 
 def own_class(kind: type) -> type | None:
     """Return the class of this package to which a policy's class belongs, itself or by inheritance. None for a user's
-    class whose base in this package is abstract, such as `Policy`, because the user then defines the iteration."""
+    class with an abstract base in this package, such as `Policy`, because the user then defines the iteration."""
     if kind not in _OWN:
         own = next(base for base in kind.__mro__ if base.__module__.partition(".")[0] == PACKAGE)
         whole = not any(getattr(getattr(own, name, None), "__isabstractmethod__", False) for name in dir(own))

@@ -54,8 +54,8 @@ def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors:
 
     Args:
         path: the file.
-        kind: the kind of file and the version of its format, the only key of the header, whose value is the
-            description: safetensors would write several keys in random order.
+        kind: the kind of file and the version of its format. It is the only key of the header, because safetensors
+            would write several keys in random order; its value is the description.
         description: JSON-serialisable; a checksum is added.
         tensors: tensors on any device.
 

@@ -117,8 +117,8 @@ def convolve(inputs: Tensor, state: Tensor, taps: Taps) -> Tensor:
     """Return a convolution, (B, C, H, W) float32. Sums are computed in float64, so they are exact for integers.
 
     Args:
-        inputs: (B, T, H, W) float32, whose channels are the first that the convolution reads.
-        state: (B, C, H, W) float32, whose channels follow.
+        inputs: (B, T, H, W) float32, the first channels that the convolution reads.
+        state: (B, C, H, W) float32, the channels after them.
         taps: the non-zero weights.
     """
     from . import compiled  # here, because importing numba takes a third of a second

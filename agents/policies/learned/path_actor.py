@@ -61,7 +61,7 @@ class Iterated(nn.Module):
     """A few iterations of another policy, whose channels follow the path in the state.
 
     Args:
-        network: the policy, whose iterations are all the same.
+        network: the policy; all its iterations are the same.
         n_iterations: the number of iterations within a step.
     """
 
@@ -162,7 +162,7 @@ class PathActor(Policy):
             n_iterations: iterations within a step, by default 5, or those of the actor.
 
         Raises:
-            ValueError: a policy that no file can hold, or whose iterations are not all the same.
+            ValueError: a policy that no file can hold, or that has different iterations.
         """
         if isinstance(policy, cls):
             own = {} if n_iterations is None else {"n_iterations": n_iterations}
