@@ -14,7 +14,7 @@ from maze_nca_gym.agents.automata.shipped.healing import HEALING
 from maze_nca_gym.mazes import Tile, one_hot, parse, shortest_path
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.small import all_mazes
-from tests.tables import for_each, some_and_all
+from tests.tables import for_each, refused, some_and_all
 
 RING = [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0)]
 APART, JOINED = parse("S..#.\n.#.#T\n...#."), parse("S...T\n.#.##\n...##")
@@ -182,5 +182,4 @@ def test_its_lemmas_are_proven_and_those_of_wrong_twins_are_not(twins):
 
 
 def test_a_number_of_bits_without_a_sequence_is_refused():
-    with pytest.raises(ValueError, match="n_bits must be one of 3, 4, 5, 6, 7, 9, 10, 11, got 8"):
-        any_state_automaton(8)
+    refused("n_bits must be one of 3, 4, 5, 6, 7, 9, 10, 11, got 8", any_state_automaton, 8)

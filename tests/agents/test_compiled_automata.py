@@ -15,7 +15,7 @@ import pytest
 import torch
 from tables import for_each, refused
 
-from maze_nca_gym.agents import compile_automaton, iterate, load, rollout
+from maze_nca_gym.agents import Policy, compile_automaton, iterate, load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA, Automaton, register_automaton, threshold
 from maze_nca_gym.agents.automata.automaton import NEIGHBOURHOODS
 from maze_nca_gym.agents.automata.kernel.coq import printed_joins
@@ -59,12 +59,15 @@ def mazes(automaton: Automaton, family: str = "random", border: bool = True, n: 
     return find_task(automaton.task).prepare(tiles)
 
 
-def paths(automaton: Automaton, tiles: np.ndarray, n_steps: int) -> np.ndarray:
-    """Return what the compiled network draws after so many iterations, (N, H, W) bool."""
-    model, _ = compiled(automaton)
-    maze = torch.from_numpy(one_hot(tiles, n_tiles=find_task(automaton.task).n_tiles))
+def drawn(model: Policy, tiles: np.ndarray, n_steps: int) -> np.ndarray:
+    """Return the path that a network draws after some iterations, (N, H, W) bool."""
     with torch.no_grad():
-        return rollout(model, maze, n_steps)[:, 0].numpy() > 0.5
+        return rollout(model, torch.from_numpy(one_hot(tiles, n_tiles=model.n_tiles)), n_steps)[:, 0].numpy() > 0.5
+
+
+def paths(automaton: Automaton, tiles: np.ndarray, n_steps: int) -> np.ndarray:
+    """Return the path that the compiled network draws after some iterations, (N, H, W) bool."""
+    return drawn(compiled(automaton)[0], tiles, n_steps)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +127,8 @@ def test_one_network_answers_both_questions(tmp_path: Path):
             policy.predict(observation)[0], policy(maze, torch.zeros(2, policy.n_channels, 6, 6)).detach()
         )
         with torch.no_grad():
-            drawn = rollout(policy, maze, policy.guarantees.enough_steps(6, 6, 8))[:, 0] > 0.5
-        np.testing.assert_array_equal(drawn, task.solve(maze.argmax(dim=1).numpy().astype(np.uint8)))
+            shown = rollout(policy, maze, policy.guarantees.enough_steps(6, 6, 8))[:, 0] > 0.5
+        np.testing.assert_array_equal(shown, task.solve(maze.argmax(dim=1).numpy().astype(np.uint8)))
     assert certify(policy).holds, "the one that asks for the diameter"
     assert torch.equal(load(f"diameter:{file}").weights[0], model.weights[0])
     assert not load(f"diameter-DLRU:{file}").guarantees.exact
@@ -244,9 +247,7 @@ def test_one_signal_becomes_one_channel(tmp_path: Path):
     for model, certificate in (compile_automaton(automaton), learn_automaton(automaton, out=tmp_path, **FAST)):
         assert certificate.holds
         assert model.channel_names == ("path",)
-        with torch.no_grad():
-            drawn = rollout(model, torch.from_numpy(one_hot(tiles, n_tiles=2)), 1)[:, 0] > 0.5
-        np.testing.assert_array_equal(drawn, tiles == Tile.EMPTY)
+        np.testing.assert_array_equal(drawn(model, tiles, 1), tiles == Tile.EMPTY)
 
 
 def alternatives(see):
@@ -281,14 +282,12 @@ def test_parts_of_a_rule_get_signals_and_all_is_slower(automaton, pace):
     assert certify(model, automaton=automaton) == certificate, "helpers are found again"
     assert [words.partition(" = ")[0] for words in certificate.helpers] == [*slow.helpers]
     tiles = mazes(automaton)
-    held, slowly = (next(each.trace(tiles)) for each in (automaton, slow))
+    held, slowly = (next(rules.trace(tiles)) for rules in (automaton, slow))
     for t in range(8 * pace):
         held = automaton.step(tiles, held) if t and t % pace == 0 else held
         np.testing.assert_array_equal(slowly[:, : len(automaton.signals)], held)
         slowly = slow.step(tiles, slowly)
-    with torch.no_grad():
-        drawn = rollout(model, torch.from_numpy(one_hot(tiles, n_tiles=2)), 7 * pace)[:, 0] > 0.5
-    np.testing.assert_array_equal(drawn, held[:, 0])
+    np.testing.assert_array_equal(drawn(model, tiles, 7 * pace), held[:, 0])
 
 
 def blinks(see):
@@ -366,9 +365,7 @@ def test_the_command_compiles_and_the_file_is_a_policy(tmp_path, monkeypatch, ca
     policy = load("mine/model.safetensors")
     assert policy.guarantees.exact
     tiles = mazes(SHORTEST_PATH, "caves")
-    with torch.no_grad():
-        drawn = rollout(policy, torch.from_numpy(one_hot(tiles)), 2 * 49 + 2)[:, 0] > 0.5
-    np.testing.assert_array_equal(drawn, shortest_path(tiles))
+    np.testing.assert_array_equal(drawn(policy, tiles, 2 * 49 + 2), shortest_path(tiles))
     assert main(["compile-automaton", "life", "--out", "mine"]) == 2
     assert "mine" in capsys.readouterr().err
     register_automaton(replace(SHORTEST_PATH, name="hasty", bound=StepBound(constant=1)))

@@ -104,6 +104,15 @@ def with_weights(automaton, change):
     return model
 
 
+def check_other_order(model, n, size):
+    """A network of the order DLRU draws the path of this order on n mazes."""
+    tiles = generate(np.random.default_rng(12), n, size, wall_probability=0.2)
+    target = shortest_path(tiles, "DLRU")
+    with torch.no_grad():
+        state = rollout(model, torch.from_numpy(one_hot(tiles)), 2 * int(target.sum(axis=(1, 2)).max()) + 3)
+    np.testing.assert_array_equal(state[:, 0] > 0.5, target)
+
+
 def scaled(automaton, factor):
     """The shipped network with sums of pairs that are multiplied by a factor; the second is less by 1, as before."""
 
@@ -431,11 +440,7 @@ class TestConfig:
         assert model.guarantees.exact
         described = json.loads((tmp_path / automaton.name / "config.json").read_text())
         assert described["command"] == f"maze-nca-gym compile-automaton {automaton.name} --order DLRU"
-        tiles = generate(np.random.default_rng(12), 32, 9, wall_probability=0.2)
-        target = shortest_path(tiles, "DLRU")
-        with torch.no_grad():
-            state = rollout(model, torch.from_numpy(one_hot(tiles)), 2 * int(target.sum(axis=(1, 2)).max()) + 3)
-        np.testing.assert_array_equal(state[:, 0] > 0.5, target)
+        check_other_order(model, 32, 9)
 
     @for_each(
         ("automaton", "order", "message"),
@@ -478,11 +483,7 @@ def test_tiles_that_are_not_active_can_be_left_alone(name, family):
 def test_another_order_is_learned_and_proven(automaton, tmp_path):
     model, certificate = learn_automaton(automaton.name, order="DLRU", out=tmp_path, overwrite=True)
     assert certificate.holds
-    tiles = generate(np.random.default_rng(12), 64, 14, wall_probability=0.2)
-    target = shortest_path(tiles, "DLRU")
-    with torch.no_grad():
-        state = rollout(model, torch.from_numpy(one_hot(tiles)), 2 * int(target.sum(axis=(1, 2)).max()) + 3)
-    np.testing.assert_array_equal(state[:, 0] > 0.5, target)
+    check_other_order(model, 64, 14)
 
 
 @pytest.mark.slow

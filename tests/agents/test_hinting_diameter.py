@@ -7,6 +7,7 @@ from maze_samples import sample
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.automata.networks.certificate import certify
+from maze_nca_gym.agents.automata.search.trial import packed
 from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER, EVERYWHERE, WALKER, S
 from maze_nca_gym.mazes.arrays import reader
 from maze_nca_gym.mazes.families import test_levels as named_levels
@@ -25,15 +26,9 @@ def noise(rng, n, height, width):
     return (rng.random((n, height, width)) < rng.random((n, 1, 1))).astype(np.uint8)
 
 
-def as_bits(flags):
-    """(64 N, ...) booleans as (N, ...) integers of 64 bits."""
-    words = np.packbits(flags.reshape(-1, 64, *flags.shape[1:]), axis=1, bitorder="little")
-    return np.ascontiguousarray(np.moveaxis(words, 1, -1)).view("<u8")[..., 0]
-
-
 def settle(tiles):
     """The paths that 64 N mazes end with, as bits, after as many iterations as it takes for the walkers to be gone."""
-    kinds = {kind: as_bits(tiles == kind) for kind in DIAMETER.kinds}
+    kinds = {kind: packed(tiles == kind) for kind in DIAMETER.kinds}
     n, height, width = kinds[Tile.EMPTY].shape
     reading, held, quiet = reader(kinds), np.zeros((n, len(S), height, width), np.uint64), 0
     while quiet < 4 * height * width:
@@ -47,7 +42,7 @@ class TestAutomaton:
     @pytest.mark.parametrize(("height", "width"), [(1, 1), (1, 6), (6, 1), (3, 3), (4, 5)])
     def test_any_shape_and_pieces_too(self, height, width):
         tiles = noise(np.random.default_rng(height * 10 + width), 256, height, width)
-        np.testing.assert_array_equal(settle(tiles), as_bits(diameter(tiles)))
+        np.testing.assert_array_equal(settle(tiles), packed(diameter(tiles)))
 
     def test_of_equals_it_is_the_first(self):
         tiles = parse(
@@ -102,4 +97,4 @@ def test_the_network_solves_pieces_and_mazes_without_a_free_tile():
 )
 def test_the_automaton_on_many_levels(family, size, n):
     tiles = named_levels(family, size, "diameter", n).tiles
-    np.testing.assert_array_equal(settle(tiles), as_bits(diameter(tiles)))
+    np.testing.assert_array_equal(settle(tiles), packed(diameter(tiles)))
