@@ -56,7 +56,8 @@ def options_of_hints(given: Mapping[str, Any]) -> dict[str, Option]:
 
 
 def folder_of(command: str, automaton: str | Automaton, order: str | None) -> Path:
-    """Return the default folder of a run: runs/COMMAND/NAME, where NAME is the automaton's name."""
+    """Return the default folder of a run: runs/COMMAND/NAME, where NAME is the automaton's name in an order of
+    directions; with None, in its own order."""
     return Path("runs", command, _name_of(automaton, order).replace(":", "."))
 
 
@@ -315,8 +316,8 @@ def _finish(
 
 
 def earned(automaton: Automaton, model: NCA, certificate: Certificate, proof: Proof | None) -> Guarantees:
-    """Return the guarantees of a network that its certificate and the proof of its automaton, if there is one,
-    establish.
+    """Return the guarantees of a network, established by its certificate and by the proof of its automaton, if there is
+    one.
 
     The automaton is remembered as the automaton that the network follows (`registry.remember`).
     """

@@ -44,10 +44,11 @@ class Steps(Protocol):
         """The number of iterations before the step: the variable of the induction."""
 
     def maze(self, name: str) -> Picture:
-        """Return another maze of the same size. Its ghosts satisfy the axioms too."""
+        """Return another maze of the same size, whose symbols begin with a name. Its ghosts satisfy the axioms too."""
 
     def state(self, name: str) -> State:
-        """Return an arbitrary state, in which signals that are the same everywhere are the same at all tiles."""
+        """Return an arbitrary state, whose symbols begin with a name. Signals that are the same everywhere are the same
+        at all tiles."""
 
     def after(self, picture: Picture, state: State, rules: Mapping[IntEnum, Rule] | None = None) -> State:
         """Return the state after an iteration on a maze, by the automaton's rules or by the given rules. A pooled
@@ -57,7 +58,7 @@ class Steps(Protocol):
         """Return the values that the theorem states for a tile's signals after t iterations on a maze."""
 
     def invariant(self, picture: Picture, state: State) -> Truth:
-        """Return whether the automaton's invariant holds for the tile at the centre."""
+        """Return whether the automaton's invariant holds in a state for the tile at the centre."""
 
 
 class Claim(NamedTuple):

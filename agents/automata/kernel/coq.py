@@ -58,7 +58,7 @@ MOST_JOINED = 12
 
 
 def printed_list(items: Sequence[str], between: str = "; ") -> str:
-    """Return items as the text of a Coq list."""
+    """Return items as the text of a Coq list, with a separator between them."""
     return f"[{between.join(items)}]"
 
 
@@ -78,7 +78,7 @@ def printed_comment(text: str) -> str:
 
 
 def printed_tap(tap: str) -> str:
-    """Return a tap as the text of a Coq term."""
+    """Return a tap as the text of a Coq term: "U" becomes (N U), and the centre C."""
     return "C" if tap == "C" else f"(N {tap})"
 
 
@@ -224,7 +224,8 @@ def printed_file(file: str, about: str, terms: Mapping[str, str]) -> str:
 
 
 def read_definitions(file: str, text: str) -> dict[str, str]:
-    """Return the terms that a printed file defines, without comments and with single spaces.
+    """Return the terms that the text of a printed file, one of `PRINTED`, defines: without comments and with single
+    spaces, by name.
 
     Raises:
         ValueError: the file contains anything that `printed_file` does not write, such as an axiom, a function or a

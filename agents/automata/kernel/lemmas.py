@@ -91,7 +91,7 @@ class Guide:
     # the way to a lemma
 
     def lemma(self, name: str, goal: Truth, hypotheses: Sequence[Hypothesis]) -> Lemma:
-        """Return the proof of a goal from hypotheses.
+        """Return the lemma of a name in words: a goal with its proof from hypotheses.
 
         Raises:
             NotProven: z3 does not prove the goal, or its proof has no refutation that Coq can follow.
@@ -126,7 +126,12 @@ class Guide:
         return used
 
     def learn(self, name: str, facts: Sequence[Truth], given: Iterable[Hypothesis]) -> None:
-        """Prove a lemma, given as a fact for each of the places; later proofs may use it.
+        """Prove a lemma, which later proofs may use.
+
+        Args:
+            name: the lemma in words.
+            facts: the lemma as a z3 boolean for each of the places; the first, at the centre, is proven.
+            given: the hypotheses of this proof, besides earlier lemmas.
 
         Raises:
             NotProven: it was not proven.
@@ -138,9 +143,9 @@ class Guide:
         self.lemmas.append(lemma)
 
     def learn_axiom(self, axiom: Axiom, facts: Sequence[Truth], given: Sequence[Hypothesis]) -> None:
-        """Prove an axiom of the library from definitions, or by induction along the stages of a relation. If neither
-        works, the failure is stored in `missing` and not raised, because z3 may have used an axiom that the lemmas can
-        do without."""
+        """Prove an axiom of the library, stated as a fact for each of the places, from the `given` definitions, or by
+        induction along the stages of a relation. If neither works, the failure is stored in `missing` and not raised,
+        because z3 may have used an axiom that the lemmas can do without."""
         try:
             return self.learn(str(axiom), facts, given)
         except (NotProven, NotCovered) as error:

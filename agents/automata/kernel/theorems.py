@@ -189,8 +189,8 @@ class Checked:
 
 
 def write_theory(folder: Path, kind: Kind, printed: Mapping[str, str]) -> None:
-    """Write the theory's files and printed files into a folder. Earlier files are replaced, and compiled files are
-    deleted.
+    """Write the theory's files of a kind of folder, and the printed files by their names without .v. Earlier files are
+    replaced, and compiled files are deleted.
 
     Raises:
         ValueError: the folder contains other Coq files.
@@ -404,7 +404,8 @@ def check_printed(coq: str, kind: Kind, printed: Mapping[str, str]) -> Checked:
 
 
 def compile_files(folder: Path, names: Sequence[str], bar: ProgressBar | None = None) -> dict[str, float]:
-    """Compile Coq files of a folder in this order; return the time that each took, in seconds.
+    """Compile Coq files of a folder, named without .v and in this order; return the time that each took, in seconds. A
+    progress bar shows their number.
 
     Raises:
         ValueError: the kernel refuses a file.
@@ -443,7 +444,8 @@ def ask(
 
 
 def recheck(folder: Path, names: Sequence[str], bar: ProgressBar | None = None) -> dict[str, str]:
-    """Check compiled files again with `coqchk`; return the lists in its summary, by heading.
+    """Check compiled files of a folder, named without .v, again with `coqchk`; return the lists in its summary, by
+    heading.
 
     Raises:
         ValueError: it refuses a file.

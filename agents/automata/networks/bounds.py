@@ -197,10 +197,14 @@ class Network:
         return float(anything.bounds.high.max())
 
     def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
-        """Return the patch of a kind with the largest sum of one of the signal's rows, as the code of the tile at each
-        tap.
+        """Return the patch of a kind with the largest or smallest sum, as the code of the tile at each tap.
 
-        With `sign` -1, return the patch with the smallest sum.
+        Args:
+            signal: the signal for whose rule the kinds were computed.
+            kinds: the kinds that `kinds` returned for the signal.
+            place: the index of the kind.
+            row: 0 or 1 for the sum of the signal's first or second channel, 2 for their difference.
+            sign: 1 for the largest sum, -1 for the smallest.
         """
         row, side, worst = self.rows[signal][row], int(sign > 0), []
         for tap, code in enumerate(kinds.codes[place].tolist()):

@@ -175,7 +175,7 @@ def solve_large(
 def run_in_bits(
     automaton: Automaton, tiles: Tiles, folder: Path, processes: Alone, steps: int | None, save_every: float
 ) -> SolvedLarge:
-    """Run `solve_large` in one of its processes, and return the result.
+    """Run `solve_large` in one of its processes, with its `steps` and `save_every`, and return the result.
 
     The processes have consecutive rows of blocks, in the order of their ranks. Only one process at a time works in the
     folder, apart from the processes of the same group.

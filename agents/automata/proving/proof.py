@@ -244,7 +244,8 @@ class Proof:
         return f"<p>{escape(self.automaton.name)}: {escape(self.words)}</p>{mazes}<table>{rows}</table>"
 
     def export(self, folder: str | Path) -> None:
-        """Write the queries of all lemmas to SMT-LIB files, which any solver of linear arithmetic reads.
+        """Write the queries of all lemmas to SMT-LIB files in a folder, which is made if it does not exist. Any solver
+        of linear arithmetic reads them.
 
         Raises:
             OSError: a file could not be written.

@@ -111,8 +111,13 @@ def _stays_within(rule: Term, signals: Container[IntEnum]) -> bool:
 
 
 def mazes_with(picture: Mapping[Place, int], task: Task, mazes: Sequence[Tiles]) -> Iterator[Tiles]:
-    """Yield (1, H, W) mazes in which the tiles near some place have the given kinds, -1 for beyond the edge. They are
-    made by changing other mazes, so that each kind occurs as often as the task allows."""
+    """Yield (1, H, W) uint8 mazes of a task that contain a picture, made by changing other mazes.
+
+    Args:
+        picture: the kinds of tile of the picture by their place relative to its centre, -1 for beyond the edge.
+        task: the task, which limits how often a kind of tile may occur.
+        mazes: the (H, W) mazes that are changed.
+    """
     rng, once, (least, most) = np.random.default_rng(0), kinds_once(task), task.count_limits
     for tiles in (mazes[i].copy() for i in rng.permutation(len(mazes))):
         (height, width), kinds = tiles.shape, np.array(list(picture.values()))
@@ -247,7 +252,8 @@ class Run(NamedTuple):
 
 
 def run_of(automaton: Automaton, theorem: Ghosts, atoms: Sequence[Atom], tiles: Tiles) -> Run:
-    """Return the run of an automaton on (N, H, W) uint8 mazes, until its states repeat."""
+    """Return the run of an automaton on (N, H, W) uint8 mazes, until its states repeat, with a theorem's ghosts and the
+    truths of the atoms that `atoms_of` returned."""
     ghosts, signals = theorem.ghosts(tiles), np.stack([*automaton.trace(tiles)])
     run = Run(tiles, signals, np.zeros(0, np.bool_), MazePicture(tiles, ghosts), ghosts)
     facts = run.truths(atoms[: len(atoms) // 2])  # the second half of the atoms negates the first half

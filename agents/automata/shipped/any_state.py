@@ -67,7 +67,8 @@ N_STEPS = 128
 
 
 def following(word: list[Truth], earlier: int) -> tuple[Truth, Truth]:
-    """Return whether a 1 follows a word of m bits, the latest bit first, as the two parts ONE_A and ONE_B."""
+    """Return whether a 1 follows a word of m bits, the latest bit first, as the two parts ONE_A and ONE_B; `earlier` is
+    `EARLIER[m]`."""
     last, other, zeros = word[-1], word[earlier - 1], ~reduce(or_, word[:-1])
     return last & ~other & ~zeros, ~last & (other | zeros)
 

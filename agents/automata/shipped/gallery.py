@@ -66,7 +66,7 @@ def free(see: TileView, tap: str = "C") -> Bits:
 
 
 class Reached(IntEnum):
-    """The signals of `REACHABLE`."""
+    """The signals of `REACHABLE`: WET is on where the flood from the source has been."""
 
     PATH, WET = range(2)
 
@@ -89,7 +89,7 @@ REACHABLE = Automaton(
 
 
 class Filling(IntEnum):
-    """The signals of `DEAD_ENDS`."""
+    """The signals of `DEAD_ENDS`: FILLED is on at tiles of dead ends that are filled."""
 
     PATH, FILLED = range(2)
 
@@ -137,7 +137,7 @@ DEAD_ENDS = Automaton(
 
 
 class Living(IntEnum):
-    """The signals of `LIFE`."""
+    """The signals of `LIFE`: LIVE is on at living tiles, and BEGUN everywhere after the first iteration."""
 
     PATH, LIVE, BEGUN = range(3)
 
@@ -174,7 +174,7 @@ LIFE = Automaton(
 
 
 class Passing(IntEnum):
-    """The signals of `FIRST_PASSAGE`."""
+    """The signals of `FIRST_PASSAGE`: FRONT is on where the front is, and SEEN where it was before."""
 
     PATH, SEEN, FRONT = range(3)
 
@@ -202,8 +202,9 @@ FIRST_PASSAGE = Automaton(
 
 
 class Following(IntEnum):
-    """The signals of `WALL_FOLLOWER`: HEADS_* give the direction in which the walker faces, OPEN_* the directions in
-    which it can go."""
+    """The signals of `WALL_FOLLOWER`: at the walker's tile one HEADS_* gives the direction in which it faces. OPEN_*
+    give the directions in which a tile can be left. TRAIL is on where the walker has been, BEGUN everywhere after the
+    first iteration, and START at the source in between."""
 
     PATH, TRAIL = range(2)
     OPEN_U, OPEN_L, OPEN_D, OPEN_R = range(2, 6)
