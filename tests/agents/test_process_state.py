@@ -70,6 +70,7 @@ from maze_nca_gym.agents.policies.handcoded import DiameterNCA, ShortestPathNCA
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import engines, threads
 from maze_nca_gym.mazes.levels import one_hot
+from maze_nca_gym.mazes.orders import split_order
 
 HINTS = {"families": "random", "sizes": 5, "n_levels": 2, "n_rounds": 0, "n_recombined": 100, "n_updates": 10}
 SMALLEST = {"n_channels": 6, "n_iterations": 4, "sizes": (5,), "n_updates": 3, "batch_size": 8}
@@ -91,7 +92,7 @@ def networks() -> list[Any]:
     tiles = {task: generate(f"{task}.npz", n=2, size=6, task=task).tiles for task in ("shortest-path", "diameter")}
     with torch.device("cpu"):  # a policy that a user makes is on the user's device
         policies = [*map(load, list_policies(all=True)), ShortestPathNCA(), DiameterNCA(), NCA(4, 5)]
-    mazes = [torch.from_numpy(one_hot(tiles[policy.task], policy.n_tiles)) for policy in policies]
+    mazes = [torch.from_numpy(one_hot(tiles[split_order(policy.task)[0]], policy.n_tiles)) for policy in policies]
     names = [*map(str, map(find_policy, list_policies())), str(make_env("shortest-path-bfs", size=4))]
     save_model(policies[-1], "mine.safetensors")
     states = [rollout(policy.eval(), maze, [3])[0] for policy, maze in zip(policies, mazes, strict=True)]
