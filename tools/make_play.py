@@ -39,7 +39,7 @@ from maze_nca_gym.mazes.relations import (
     has_less,
 )
 from maze_nca_gym.mazes.solvers import distances, shortest_path
-from maze_nca_gym.mazes.terms import Bits, Rule, Term, TileKind, TileView, Weighed, term_of
+from maze_nca_gym.mazes.terms import Bits, Rule, Term, TileKind, TileView, Weighed
 from maze_nca_gym.support.files import atomic_write
 
 FOLDER = PAGE / "policies"
@@ -217,7 +217,7 @@ def to_rules(automaton: Automaton, name: str, like: Any, **further: Any) -> byte
         like: a network of the same task, of which the file has all but the weights.
         further: further entries of the file.
     """
-    nodes, roots = nodes_of([term_of(automaton.rules[signal]) for signal in automaton.signals])
+    nodes, roots = nodes_of([*automaton.terms.values()])
     content = json.loads(to_json(like, name))
     for part in ("weights", "bias"):
         del content[part]

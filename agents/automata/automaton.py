@@ -206,7 +206,7 @@ class Automaton:
         task, rows = self.problem, []
         for signal in self.signals:
             read: dict[str, list[str]] = {}
-            for leaf in term_of(self.rules[signal]).leaves:
+            for leaf in self.terms[signal].leaves:
                 seen = leaf.seen
                 name = seen.name if isinstance(seen, IntEnum) else task.kinds[cast(TileKind, seen)].name
                 read.setdefault(name, []).append(leaf.tap)

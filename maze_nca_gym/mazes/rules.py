@@ -1,7 +1,7 @@
 """Rules: the next value of a signal from what a tile and its neighbours hold, written with `&`, `|`, `^` and `~` only.
 
-So the same code runs on maps, on patches of five tiles, or on 64 maps at once, one in each bit of an integer. Called
-with symbols instead of arrays, a rule returns a term (`mazes.terms`), which every reader of the rule walks.
+A rule is called once, with symbols, and returns a term (`mazes.terms`). Every reader walks this term, whether it
+computes values on maps, on patches of five tiles or on 64 maps at once, proves a theorem, or writes text.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def _decided(parts: Sequence[str], values: Sequence[bool]) -> str:
 def printed_automaton(automaton: Automaton) -> str:
     """Return an automaton as the text of a Coq term, one line for each rule, with the signal's number and name."""
     rules = [
-        f"(* {int(signal)} {printed_name(signal.name)} *) {printed_rule(term_of(automaton.rules[signal]))}"
+        f"(* {int(signal)} {printed_name(signal.name)} *) {printed_rule(automaton.terms[signal])}"
         for signal in automaton.signals
     ]
     pooled = printed_list([str(int(signal)) for signal in automaton.pooled])

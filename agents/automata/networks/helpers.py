@@ -39,7 +39,7 @@ def helped(automaton: Automaton) -> Automaton:
             signals with the names of auxiliary signals; the message names the signal.
     """
     known = dict[Term, tuple[Term, Term]]()
-    plain = {signal: _plain(term_of(rule), known) for signal, rule in automaton.rules.items()}
+    plain = {signal: _plain(rule, known) for signal, rule in automaton.terms.items()}
     made, source, copied, cut = automaton, dict(plain), False, set[Term]()
     while wrong := misfits(made):
         (error, *_) = wrong.values()

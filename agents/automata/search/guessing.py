@@ -43,7 +43,7 @@ from maze_nca_gym.mazes.relations import (
 )
 from maze_nca_gym.mazes.small import kinds_once
 from maze_nca_gym.mazes.tasks import Task
-from maze_nca_gym.mazes.terms import Term, TileKind, term_of
+from maze_nca_gym.mazes.terms import Term, TileKind
 
 from ..automaton import Automaton
 from ..theorem import Theorem
@@ -76,7 +76,7 @@ def ghosts_for(automaton: Automaton) -> Iterator[tuple[Ghosts, str]]:
     they read signals, through tiles that they do not negate; rounds of peeling; and the iterations in which the
     automaton's own rules switch on the signals that no rule negates.
     """
-    rules = {signal: term_of(rule) for signal, rule in automaton.rules.items()}
+    rules = automaton.terms
     read = {leaf_and_sign for rule in rules.values() for leaf_and_sign in rule.polarity}
     taps = tuple(tap for tap in automaton.taps if tap != "C" and any(leaf.tap == tap for leaf, _ in read))
     said, denied = (
@@ -146,7 +146,7 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
     """
     names = [kind.name for kind in automaton.problem.kinds]
     ghosts = [theorem.ghosts(tiles) for tiles in mazes]
-    leaves = [leaf for rule in automaton.rules.values() for leaf in term_of(rule).leaves]
+    leaves = [leaf for rule in automaton.terms.values() for leaf in rule.leaves]
     kinds_read = {(leaf.tap, int(leaf.seen)) for leaf in leaves if isinstance(leaf.seen, TileKind)}
     read = sorted(kinds_read | {("C", kind) for kind in automaton.kinds})
     on, atoms = {tap: "" if tap == "C" else f"{tap} " for tap in automaton.taps}, list[Atom]()
