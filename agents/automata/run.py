@@ -302,8 +302,8 @@ def _finish(
     model.guarantees = earned(automaton, model, certificate, proof)
     if run is not None:
         save_model(model, run.path / MODEL_OF_RUN)
-        said = {} if proof is None else {**proof.theorem.means, **proof.theorem.unsaid}
-        stated, means = model.guarantees, {signal.name: words for signal, words in said.items()}
+        meanings = {} if proof is None else {**proof.theorem.means, **proof.theorem.unsaid}
+        stated, means = model.guarantees, {signal.name: words for signal, words in meanings.items()}
         proven = {
             "verdict": stated.verdict,
             "about": stated.to_json()["about"],

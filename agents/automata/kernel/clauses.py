@@ -45,11 +45,11 @@ class _Search:
         self._first = len(self._atoms) + 2
         self._roots = [self._literal(fact) for fact in facts]
         self._parts = {n: parts for parts, n in self._nodes.items()}
-        given = [[TRUE]]
+        inputs = [[TRUE]]
         for (a, b), n in self._nodes.items():
-            given += [[-n, a], [-n, b], [n, -a, -b]]
-        given += [[root] for root in self._roots]
-        clauses = [_Clause(literals, number) for number, literals in enumerate(given, 1)]
+            inputs += [[-n, a], [-n, b], [n, -a, -b]]
+        inputs += [[root] for root in self._roots]
+        clauses = [_Clause(literals, number) for number, literals in enumerate(inputs, 1)]
         self._lines = [(n, line) for line, n in self._atoms.items() if isinstance(line, Below)]
         self._arithmetic, numbers = z3.Solver(), dict[Atom, Any]()
         self._arithmetic.set("core.minimize", True)
@@ -123,14 +123,14 @@ class _Search:
         while self._done < len(self._trail):
             false = -self._trail[self._done]
             self._done += 1
-            watching, kept = self._watches[false], list[_Clause]()
-            self._watches[false] = kept
+            watching, remaining = self._watches[false], list[_Clause]()
+            self._watches[false] = remaining
             for i, clause in enumerate(watching):
                 literals = clause.literals
                 if len(literals) > 1 and literals[0] == false:
                     literals[0], literals[1] = literals[1], false
                 if literals[0] in levels:
-                    kept.append(clause)
+                    remaining.append(clause)
                     continue
                 for j in range(2, len(literals)):
                     if -literals[j] not in levels:
@@ -138,9 +138,9 @@ class _Search:
                         self._watches[literals[1]].append(clause)
                         break
                 else:
-                    kept.append(clause)
+                    remaining.append(clause)
                     if -literals[0] in levels:
-                        kept += watching[i + 1 :]
+                        remaining += watching[i + 1 :]
                         return clause
                     self._set(literals[0], clause)
         return None
@@ -151,14 +151,14 @@ class _Search:
         levels, against = self._levels, {-literal for literal in conflict.literals}
         level = max((levels[literal] for literal in against), default=0)
         here = sum(levels[literal] == level for literal in against)
-        kept, uses = [], [conflict]
+        literals, uses = [], [conflict]
         for literal in reversed(self._trail):
             if literal not in against:
                 continue
             of, reason = levels[literal], self._reasons[literal]
             self._activity[abs(literal)] += self._bump
             if reason is None or (of > 0 and (of < level or here == 1)):
-                kept.append(-literal)
+                literals.append(-literal)
                 continue
             uses.append(reason)
             for other in reason.literals:
@@ -167,7 +167,7 @@ class _Search:
                     here += levels[-other] == level
             here -= of == level
         self._bump *= 1.05
-        return _Clause(kept, uses=uses[::-1])
+        return _Clause(literals, uses=uses[::-1])
 
     def _decide(self) -> bool:
         """Set a literal that makes a node false that must be false; return whether there is such a node."""
@@ -208,15 +208,15 @@ class _Search:
         Raises:
             NotProven: it was not found.
         """
-        wrong = self._wrong
+        conflict = self._wrong
         for _ in range(MOST_CONFLICTS):
-            while wrong is None and (wrong := self._propagate()) is None and self._decide():
+            while conflict is None and (conflict := self._propagate()) is None and self._decide():
                 pass
-            if wrong is None:
-                wrong = self._absurd()
-                self._undo(max(self._levels[-literal] for literal in wrong.literals))
-                self._add(wrong)
-            learnt, wrong = self._learn(wrong), None
+            if conflict is None:
+                conflict = self._absurd()
+                self._undo(max(self._levels[-literal] for literal in conflict.literals))
+                self._add(conflict)
+            learnt, conflict = self._learn(conflict), None
             if not learnt.literals:
                 return learnt
             self._undo(max((self._levels[-literal] for literal in learnt.literals[1:]), default=0))

@@ -89,8 +89,8 @@ def printed_rule(rule: Term) -> str:
         NotCovered: the rule has an operator other than `&`, `|` and `~` with more than `MOST_JOINED` operands.
     """
     if rule.seen is not None:
-        what = "Is" if isinstance(rule.seen, TileKind) else "See"
-        return f"({what} {int(rule.seen)} {printed_tap(rule.tap)})"
+        constructor = "Is" if isinstance(rule.seen, TileKind) else "See"
+        return f"({constructor} {int(rule.seen)} {printed_tap(rule.tap)})"
     names, leaves = {operator.and_: "And", operator.or_: "Or", operator.invert: "Not"}, rule.leaves
     may_count = rule.join is operator.or_ and any(part is leaves[-1] for part in rule.parts[-1].parts)
     for number in range(2, len(leaves)) if may_count else ():
@@ -123,7 +123,7 @@ def _decided(parts: Sequence[str], values: Sequence[bool]) -> str:
     if len(set(values)) == 1:
         return "(Not Never)" if values[0] else "Never"
     (part, *rest), half = parts, len(values) // 2
-    off, on = (_decided(rest, some) for some in (values[:half], values[half:]))
+    off, on = (_decided(rest, table) for table in (values[:half], values[half:]))
     if off == on:
         return off
     with_it = part if on == "(Not Never)" else f"(And {part} {on})"
@@ -261,13 +261,13 @@ def printed_definitions(model: NCA, automaton: Automaton) -> dict[str, str]:
     invariant = automaton.invariant
     # an invariant that excludes nothing is not needed
     supposed = invariant is not None and find_worlds(automaton).assumed
-    given = [printed_rule(term_of(invariant))] if invariant is not None and supposed else []
+    invariants = [printed_rule(term_of(invariant))] if invariant is not None and supposed else []
     return {
         "its_rules": printed_automaton(automaton),
         "its_network": network,
         "its_parts": parts,
         "its_taps": printed_list(list(map(printed_tap, automaton.taps))),
-        "its_given": printed_list(given),
+        "its_given": printed_list(invariants),
         "its_worlds": printed_worlds(automaton),
     }
 

@@ -125,34 +125,34 @@ class Guide:
                 used = rest
         return used
 
-    def learn(self, name: str, facts: Sequence[Truth], given: Iterable[Hypothesis]) -> None:
+    def learn(self, name: str, facts: Sequence[Truth], hypotheses: Iterable[Hypothesis]) -> None:
         """Prove a lemma, which later proofs may use.
 
         Args:
             name: the lemma in words.
             facts: the lemma as a z3 boolean for each of the places; the first, at the centre, is proven.
-            given: the hypotheses of this proof, besides earlier lemmas.
+            hypotheses: the hypotheses of this proof, besides earlier lemmas.
 
         Raises:
             NotProven: it was not proven.
             NotCovered: the Coq theory does not cover it.
         """
-        lemma, number = self.lemma(name, facts[0], [*given, *self.known, *self.defined.kinds()]), len(self.lemmas)
+        lemma, number = self.lemma(name, facts[0], [*hypotheses, *self.known, *self.defined.kinds()]), len(self.lemmas)
         places = self.defined.places
         self.known += [Hypothesis("Before", (number,), at, fact) for at, fact in zip(places, facts, strict=True)]
         self.lemmas.append(lemma)
 
-    def learn_axiom(self, axiom: Axiom, facts: Sequence[Truth], given: Sequence[Hypothesis]) -> None:
-        """Prove an axiom of the library, stated as a fact for each of the places, from the `given` definitions, or by
+    def learn_axiom(self, axiom: Axiom, facts: Sequence[Truth], definitions: Sequence[Hypothesis]) -> None:
+        """Prove an axiom of the library, stated as a fact for each of the places, from `definitions`, or by
         induction along the stages of a relation. If neither works, the failure is stored in `missing` and not raised,
         because z3 may have used an axiom that the lemmas can do without."""
         try:
-            return self.learn(str(axiom), facts, given)
+            return self.learn(str(axiom), facts, definitions)
         except (NotProven, NotCovered) as error:
             missing = error
         for along in self.defined.stages:
             with suppress(NotProven):
-                return self.learn(str(axiom), facts, [*given, *self.defined.earlier(along, facts)])
+                return self.learn(str(axiom), facts, [*definitions, *self.defined.earlier(along, facts)])
         self.missing.append(missing)
         return None
 
@@ -183,9 +183,9 @@ class Guide:
             if not self.later:
                 raise next(iter(self.missing), error) from None
         definitions, later, self.later = defined.at_all_places(), self.later, {}
-        given = [*definitions, *self.spreads(definitions)]
+        hypotheses = [*definitions, *self.spreads(definitions)]
         for axiom, facts in later.items():
-            self.learn_axiom(axiom, facts, given)
+            self.learn_axiom(axiom, facts, hypotheses)
         return self.follows(name, goal)
 
     # the theorem
@@ -237,10 +237,10 @@ class Guide:
         if not pooled:
             return Signal(lemmas)
         for switch in self._switches():
-            there = z3.Or(z3.Not(inside), z3.Or(z3.Not(after), switch.why(shown)))
-            given = [*self.known, *definitions, *defined.kinds()]
+            switched = z3.Or(z3.Not(inside), z3.Or(z3.Not(after), switch.why(shown)))
+            hypotheses = [*self.known, *definitions, *defined.kinds()]
             with suppress(NotProven):
-                return Signal([*lemmas, self.lemma(f"{name} is switched on", there, given)], switch)
+                return Signal([*lemmas, self.lemma(f"{name} is switched on", switched, hypotheses)], switch)
         raise NotProven(f"{self.automaton.name}: no tile that shows why a relation comes on switches {name} on")
 
     def _switches(self) -> Iterator[Switch]:
@@ -304,12 +304,12 @@ class Guide:
             """Return the theorem's values of a tile's signals, and unknowns for signals without a stated value."""
             return {**{s: defined.held(s, at) for s in automaton.signals}, **says(picture, at, t)}
 
-        see, said = read_at(picture, CENTRE, cache(state)), says(picture, CENTRE, t)
+        see, now = read_at(picture, CENTRE, cache(state)), says(picture, CENTRE, t)
         after, definitions = says(picture, CENTRE, t + 1), self.learn_axioms()
-        shown = {signal: automaton.terms[signal].read_by(see) for signal in (*said, *automaton.answers)}
-        signals = {s: self.signal(s, value, shown[s], after[s], definitions) for s, value in said.items()}
+        shown = {signal: automaton.terms[signal].read_by(see) for signal in (*now, *automaton.answers)}
+        signals = {s: self.signal(s, value, shown[s], after[s], definitions) for s, value in now.items()}
         answers = self.answers(shown)
-        values = {signal: defined.fact(self.z3.And(value)) for signal, value in said.items()}
+        values = {signal: defined.fact(self.z3.And(value)) for signal, value in now.items()}
         return self._printed(values, signals, answers)
 
     def _printed(
@@ -350,7 +350,8 @@ class Guide:
             f"  {printed_list(stated, lines)}\n  {printed_list(wanted, lines)}\n  {printed_list(witnesses)}\n"
             f"  {resting}%nat {printed_list(changes)}"
         )
-        proofs = [lemma for shown in (*signals.values(), *answers) for lemma in shown.lemmas]
+        proofs = [lemma for of_signal in signals.values() for lemma in of_signal.lemmas]
+        proofs += [lemma for of_answer in answers for lemma in of_answer.lemmas]
         terms = {
             "its_automaton": printed_automaton(automaton),
             "its_statement": statement,

@@ -263,7 +263,7 @@ def digests_of(printed: Mapping[str, str]) -> dict[str, str]:
         "its_network": "network",
         "its_statement": "statement",
     }
-    return {said: sha256(terms[name].encode()).hexdigest() for name, said in subjects.items() if terms.get(name)}
+    return {words: sha256(terms[name].encode()).hexdigest() for name, words in subjects.items() if terms.get(name)}
 
 
 def write_equivalent(folder: Path, model: NCA, automaton: Automaton, certificate: Certificate) -> None:
@@ -438,8 +438,8 @@ def ask(
     for number, (name, claim) in enumerate(claims.items()):
         lines += [f"Definition asked_{number} : {claim} := {PREFIX}.{name}.", f"Print Assumptions asked_{number}."]
     (folder / f"{ASKED}.v").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    said = _run(folder, bar, len(names), "coqc", "-q", "-Q", ".", PREFIX, f"{ASKED}.v")
-    answers = re.split(r"^(?=Closed under|Axioms:)", said, flags=re.MULTILINE)[1:]
+    output = _run(folder, bar, len(names), "coqc", "-q", "-Q", ".", PREFIX, f"{ASKED}.v")
+    answers = re.split(r"^(?=Closed under|Axioms:)", output, flags=re.MULTILINE)[1:]
     return {name: " ".join(answer.split()) for name, answer in zip(claims, answers, strict=False)}
 
 
@@ -451,8 +451,8 @@ def recheck(folder: Path, names: Sequence[str], bar: ProgressBar | None = None) 
         ValueError: it refuses a file.
         OSError: `coqchk` was killed.
     """
-    said = _run(folder, bar, 0, "coqchk", "-silent", "-o", "-Q", ".", PREFIX, *(f"{PREFIX}.{name}" for name in names))
-    lists = re.findall(r"^\* (.*?):(.*?)(?=^\* |\Z)", said, re.MULTILINE | re.DOTALL)
+    output = _run(folder, bar, 0, "coqchk", "-silent", "-o", "-Q", ".", PREFIX, *(f"{PREFIX}.{name}" for name in names))
+    lists = re.findall(r"^\* (.*?):(.*?)(?=^\* |\Z)", output, re.MULTILINE | re.DOTALL)
     return {heading: " ".join(listed.split()) for heading, listed in lists if heading != "Theory"}
 
 
@@ -466,8 +466,8 @@ def coq_version() -> str:
         if shutil.which(program) is None:
             needed = "the proofs need Coq, such as `apt-get install coq`"
             raise FileNotFoundError(f"there is no {program} on the PATH: {needed}")
-    said = _run(Path(), None, 0, "coqc", "--version")
-    first = said.splitlines()[0] if said else "unknown"
+    output = _run(Path(), None, 0, "coqc", "--version")
+    first = output.splitlines()[0] if output else "unknown"
     version = re.search(r"version (\d+)\.(\d+)", first)
     if version is None or (int(version[1]), int(version[2])) < OLDEST:
         raise OSError(f"the proofs need Coq {'.'.join(map(str, OLDEST))} or newer, this is {first}")
@@ -490,7 +490,7 @@ def _run(folder: Path, bar: ProgressBar | None, done: int, *command: str) -> str
                 if bar is not None:
                     bar.show(done, f"{program} {about}")
                 with suppress(subprocess.TimeoutExpired):
-                    said, _ = process.communicate(timeout=1)
+                    output, _ = process.communicate(timeout=1)
                     break
         except BaseException:
             process.kill()
@@ -500,8 +500,8 @@ def _run(folder: Path, bar: ProgressBar | None, done: int, *command: str) -> str
         killed = signal.Signals(code % 128 if code > 0 else -code).name
         raise OSError(f"{program} was killed by {killed} at {about}: perhaps it needs more memory than there is")
     if code:
-        where, _, complaint = said.partition("Error:")
+        where, _, complaint = output.partition("Error:")
         place = re.findall(r'File "\./?([^"]+)", line (\d+)', where)
         at = f" at {place[-1][0]}, line {place[-1][1]}" if place else ""
         raise ValueError(f"{program} refuses {about}{at}: {' '.join(complaint.split())[:300]}")
-    return said
+    return output

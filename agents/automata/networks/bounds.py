@@ -97,7 +97,7 @@ def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
     check(own_class(type(model)) is not None, f"a certificate needs a network of this package, not a {type(model)}")
     if program is None:
         raise ValueError("a certificate needs a network whose iterations are all the same and given by a program")
-    wrong = {
+    faults = {
         f"a kernel of 3 x 3, got {program.kernel_size} x {program.kernel_size}": program.kernel_size != 3,
         f"ReLUs, got {program.activation}": program.activation != RELU,
         # the induction step is proven once, so it must be that of every iteration
@@ -110,8 +110,8 @@ def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
         f"the kinds of tile {', '.join(kinds)}, got {', '.join(program.inputs)}": program.inputs != kinds,
         f"weights of float32 or float64, got {program.weight.dtype}": program.weight.dtype.itemsize < 4,
     }
-    for what, is_wrong in wrong.items():
-        check(not is_wrong, f"a certificate needs a network with {what}")
+    for needed, is_fault in faults.items():
+        check(not is_fault, f"a certificate needs a network with {needed}")
     # float64 holds float32 weights exactly; the rounding of float64 sums is a billion times smaller than float32's
     kernel = program.kernel.detach().double().cpu().numpy()
     taps = [offsets(tap)[0] for tap in automaton.taps]
@@ -259,13 +259,13 @@ class Network:
                 }
                 # components are independent, so codes are joined, and bounds added
                 parts = product(of_kind.items(), alike.items())
-                of_kind = {code | other: some + more for (code, some), (other, more) in parts}
+                of_kind = {code | other: amounts + more for (code, amounts), (other, more) in parts}
             # tiles of different kinds that the rule cannot tell apart are one case, with bounds that cover all
-            for code, some in of_kind.items():
+            for code, amounts in of_kind.items():
                 known = extremes.get(code)
                 if known is not None:
-                    some = np.array([np.minimum(known[0], some[0]), np.maximum(known[1], some[1])])
-                extremes[code] = some
+                    amounts = np.array([np.minimum(known[0], amounts[0]), np.maximum(known[1], amounts[1])])
+                extremes[code] = amounts
         return extremes
 
     def _parts(self, weight: Doubles) -> tuple[Doubles, Doubles]:

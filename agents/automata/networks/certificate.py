@@ -106,10 +106,10 @@ class Certificate:
         return {name: value for name, value in asdict(self).items() if name != "helpers"}
 
     def __repr__(self) -> str:
-        said = "holds" if self.holds else "does not hold"
+        result = "holds" if self.holds else "does not hold"
         condition = ", if the automaton's invariant does" if self.assumed else ""
         added = f"; with {', '.join(self.helpers)}" if self.helpers else ""
-        return f"<Certificate: {said}{condition}; {self.n_patches:,} kinds of patch{added}>"
+        return f"<Certificate: {result}{condition}; {self.n_patches:,} kinds of patch{added}>"
 
 
 def certify(model: Policy, *, automaton: Automaton | None = None) -> Certificate:
@@ -181,9 +181,9 @@ def _certificate(network: Network) -> Certificate:
     pairs = [kinds for signal, kinds in kinds_of_patch.items() if len(network.rows[signal]) > 1]
     errors = dict.fromkeys(("answers", "pooled", "others"), 0.0)
     for signal, kinds in kinds_of_patch.items():
-        what = "answers" if signal in automaton.answers else "pooled" if signal in automaton.pooled else "others"
+        group = "answers" if signal in automaton.answers else "pooled" if signal in automaton.pooled else "others"
         low, high = (sums[kinds.on, -1] for sums in kinds.bounds)  # of the only channel, or of the difference
-        errors[what] = float(max((high - 1).max(initial=errors[what]), (1 - low).max(initial=0.0)))
+        errors[group] = float(max((high - 1).max(initial=errors[group]), (1 - low).max(initial=0.0)))
     # a channel that is off must be exactly 0. The ReLU makes any sum up to 0 exactly that, which ends all errors
     silent = [kinds.bounds.high[~kinds.on, :2].max(initial=-np.inf) for kinds in kinds_of_patch.values()]
     if automaton.pooled:
@@ -220,14 +220,14 @@ def worst_patch(automaton: Automaton, model: Policy) -> str:
         return "no sum is wrong but for rounding"
     worst, signal = max(worst_patches, key=lambda patch_of_signal: patch_of_signal[0].excess)
     of_pair = ("its first channel", "its second channel", "the difference of its channels")
-    what = of_pair[worst.row] if len(network.rows[signal]) > 1 else "its channel"
+    channel = of_pair[worst.row] if len(network.rows[signal]) > 1 else "its channel"
     held = []
     for tap, code in zip(automaton.taps, np.array(worst.codes), strict=True):
         on = [automaton.signals(int(i)).name for i in np.flatnonzero(signals_of(automaton, code))]
         kind = automaton.problem.kinds[kinds_of(automaton, code).argmax()].name
         held.append(f"{tap}: {' '.join([kind, *on]) if code else 'no tile'}")
     return (
-        f"the worst is {signal.name}, where the sum of {what} can be "
+        f"the worst is {signal.name}, where the sum of {channel} can be "
         f"{worst.sign * worst.sum:.3g}, too {'large' if worst.sign > 0 else 'small'} by {worst.excess:.3g}, "
         f"on {'; '.join(held)}"
     )

@@ -40,26 +40,26 @@ def helped(automaton: Automaton) -> Automaton:
     """
     known = dict[Term, tuple[Term, Term]]()
     plain = {signal: _plain(rule, known) for signal, rule in automaton.terms.items()}
-    made, source, copied, cut = automaton, dict(plain), False, set[Term]()
-    while wrong := misfits(made):
-        (error, *_) = wrong.values()
+    slower, source, copied, cut = automaton, dict(plain), False, set[Term]()
+    while errors := misfits(slower):
+        (error, *_) = errors.values()
         if automaton.heals or automaton.everywhere or automaton.slows is not None:
             raise error
         if taken := [signal.name for signal in automaton.signals if PART in signal.name]:
             raise ValueError(
                 f"{taken[0]} of {automaton.name} has the name of an auxiliary signal that the network needs"
             )
-        for signal, why in wrong.items():
-            if signal in made.answers and not copied:
+        for signal, why in errors.items():
+            if signal in slower.answers and not copied:
                 continue
             if source[signal] in cut or not _is_joined(source[signal]):
                 raise why
             cut.add(source[signal])
-        copied |= any(signal in made.answers for signal in wrong)
-        made, source = _slowed(automaton, plain, cut, copied)
-        if made.pace > MOST_PACE:
+        copied |= any(signal in slower.answers for signal in errors)
+        slower, source = _slowed(automaton, plain, cut, copied)
+        if slower.pace > MOST_PACE:
             raise error
-    return made
+    return slower
 
 
 def _slowed(
@@ -94,10 +94,10 @@ def _slowed(
                 delay_by(number - 1, helpers[part, number], part, stem)
             read.append(helpers[part, number])
 
-        def says(made: type[IntEnum]) -> Term:
+        def says(enumeration: type[IntEnum]) -> Term:
             if not read:
-                return _renamed(rule, made)
-            seen = [Term(made[helper], "C") for helper in read]
+                return _renamed(rule, enumeration)
+            seen = [Term(enumeration[helper], "C") for helper in read]
             return rule.join(*seen) if is_cut and isinstance(rule.join, Weighed) else reduce(rule.join or or_, seen)
 
         rules[name] = says
@@ -107,32 +107,32 @@ def _slowed(
         delay_by(latest, signal.name, rule, signal.name)
     # the automaton with these signals, which takes `pace` iterations for one
     names = [*own, *(name for name in rules if name not in own)]
-    made: type[IntEnum] = IntEnum(f"{automaton.signals.__name__}Helped", names, start=0)  # type: ignore[misc]
+    enumeration: type[IntEnum] = IntEnum(f"{automaton.signals.__name__}Helped", names, start=0)  # type: ignore[misc]
     pace = 1 + latest
     invariant, kinds = automaton.invariant, [kind.name for kind in automaton.problem.kinds]
     slow = replace(
         automaton,
-        signals=made,
-        rules={made[name]: rules[name](made) for name in names},
+        signals=enumeration,
+        rules={enumeration[name]: rules[name](enumeration) for name in names},
         bound=None if automaton.bound is None else scaled(automaton.bound, Fraction(pace)),
         also={name: scaled(bound, Fraction(pace)) for name, bound in automaton.also.items()},
         parts=(
-            *(tuple(made[s.name] for s in part) for part in automaton.parts),
-            *((made[n],) for n in names[len(own) :]),
+            *(tuple(enumeration[s.name] for s in part) for part in automaton.parts),
+            *((enumeration[n],) for n in names[len(own) :]),
         ),
-        invariant=None if invariant is None else _renamed(term_of(invariant), made),
+        invariant=None if invariant is None else _renamed(term_of(invariant), enumeration),
         theorem=None,
         in_order=None,
         slows=automaton,
         pace=pace,
         helpers={name: words(source[name], kinds) for name in names[len(own) :]},
     )
-    return slow, {made[name]: rule for name, rule in source.items()}
+    return slow, {enumeration[name]: rule for name, rule in source.items()}
 
 
-def _renamed(rule: Term, made: type[IntEnum]) -> Term:
+def _renamed(rule: Term, enumeration: type[IntEnum]) -> Term:
     """Return a rule that reads the signals of the same names in another enumeration."""
-    return rule.read_by(lambda seen, tap: Term(seen if isinstance(seen, TileKind) else made[seen.name], tap))
+    return rule.read_by(lambda seen, tap: Term(seen if isinstance(seen, TileKind) else enumeration[seen.name], tap))
 
 
 @cache

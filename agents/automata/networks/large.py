@@ -199,9 +199,9 @@ def run_in_bits(
     def save(drawn: int, still: int) -> None:
         # only a state at rest stays the same for more than one iteration, so `still` identifies the state
         facts = {**about, "drawn": drawn, "still": still}
-        said = {FORMAT: json.dumps({**facts, CHECKSUM: BLANK}, sort_keys=True)}
+        metadata = {FORMAT: json.dumps({**facts, CHECKSUM: BLANK}, sort_keys=True)}
         tensor = {"dtype": "U64", "shape": shape, "data_offsets": [0, 8 * prod(shape)]}
-        header = json.dumps({"__metadata__": said, TENSOR: tensor}).encode()
+        header = json.dumps({"__metadata__": metadata, TENSOR: tensor}).encode()
         begin = len(header).to_bytes(8, "little") + header
         _write(processes, bounds, state, begin, strip.signals[2:-2], 8 * prod(shape), _begun(facts))
 
@@ -298,8 +298,8 @@ def _checksum(path: Path, facts: Mapping[str, Any]) -> str:
     checksum = _begun({name: value for name, value in facts.items() if name != CHECKSUM})
     with path.open("rb") as file:
         file.seek(8 + int.from_bytes(file.read(8), "little"))
-        while some := file.read(2**24):
-            checksum.update(some)
+        while chunk := file.read(2**24):
+            checksum.update(chunk)
     return checksum.hexdigest()
 
 
@@ -349,10 +349,10 @@ def _write(
     with atomic_write(path) as file:
         file.write(header)
         for row in received():
-            some = row.tobytes()[:n_bytes]
-            n_bytes -= file.write(some)
+            chunk = row.tobytes()[:n_bytes]
+            n_bytes -= file.write(chunk)
             if checksum is not None:
-                checksum.update(some)
+                checksum.update(chunk)
         if checksum is not None:
             file.seek(header.index(BLANK.encode()))
             file.write(checksum.hexdigest().encode())

@@ -73,7 +73,7 @@ def learn(config: HintConfig, log: Log, automaton: Automaton) -> tuple[NCA, Cert
     seen = patches_seen(automaton, levels_to_watch(rng, automaton, config))
     # each once: those seen, and new ones that combine their tiles
     patches = distinct(automaton, [seen, recombine(rng, automaton, seen, config.n_recombined)])
-    wrong, n_done, part = patches[:0], 0, config
+    rejected, n_done, part = patches[:0], 0, config
     pools = [examples_of(automaton, patches)]
     rows = torch.zeros(len(automaton.signals), pools[0][0].shape[1], dtype=torch.float32)
     for number in range(1, 2 + config.n_rounds):
@@ -85,10 +85,10 @@ def learn(config: HintConfig, log: Log, automaton: Automaton) -> tuple[NCA, Cert
         log({"update": n_done, "round": number, **certificate.numbers})
         if certificate.holds or number > config.n_rounds:
             break
-        wrong = distinct(automaton, [wrong, counterexamples(automaton, model, config.n_worst)])
+        rejected = distinct(automaton, [rejected, counterexamples(automaton, model, config.n_worst)])
         # they are rare among all patches, so they are a pool of their own, drawn as often as the others
-        if len(wrong):
-            pools = [pools[0], examples_of(automaton, wrong)]
+        if len(rejected):
+            pools = [pools[0], examples_of(automaton, rejected)]
     return model, certificate
 
 

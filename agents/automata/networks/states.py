@@ -137,7 +137,7 @@ class _Search:
         world: World = {
             kind: (*map(Component, self._automaton.parts, of_kind), *last)
             for kind, of_kind in states.items()
-            if all(len(some) for some in of_kind)
+            if all(len(group) for group in of_kind)
         }
         if self._invariant is None:
             return world
@@ -158,13 +158,13 @@ class _Search:
                 if bit in after:
                     ways.append((code | bit, before))
         for code, before in ways:
-            told = self.told(before)
+            counted = self.told(before)
             of_parts = [self._after(before, part) for part in self._automaton.parts]
             states = {kind: [_states(after[kind]) for after in of_parts] for kind in before}
             if self._automaton.heals:  # the maze may change meanwhile, so a tile can keep its state and change its kind
                 of_any = [_states(np.concatenate(parts)) for parts in zip(*states.values(), strict=True)]
                 states = dict.fromkeys(self._automaton.kinds, of_any)
-            everywhere = code | told
+            everywhere = code | counted
             yield everywhere, self.world(everywhere, states)
 
     def told(self, world: World) -> int:
@@ -225,17 +225,17 @@ class _Search:
     def _where(self, truth: Term, world: World) -> World:
         """Return a world without the states for which an expression is false, no matter what the other groups hold."""
         read = mask_of(truth.signals("C"))
-        kept: dict[int, tuple[Component, ...]] = {}
+        allowed: dict[int, tuple[Component, ...]] = {}
         for kind, components in world.items():
             places = np.argwhere(_value(truth, self._grid(kind, components, read)))
             if len(places):
-                kept[kind] = tuple(
+                allowed[kind] = tuple(
                     Component(
                         signals, states[np.isin(np.unique(states & read, return_inverse=True)[1], places[:, axis])]
                     )
                     for axis, (signals, states) in enumerate(components)
                 )
-        return kept
+        return allowed
 
     def _grid(self, kind: int, components: Sequence[Component], read: int) -> Codes:
         """Return all codes that tiles of a kind can have after all signals outside the bit mask `read` are cleared, as

@@ -175,13 +175,13 @@ class Proof:
         bound, n_signals = f"within {self.automaton.bound} iterations", len(self.automaton.signals)
         every = "on every maze" if self.on == "grids" else f"on all {self.on} of four doors"
         mazes = every if self.theorem.domain is None else f"on all {self.theorem.domain.words}"
-        said = {
+        result = {
             "correct": f"correct: shows the answer of the task {self.automaton.task} {bound}, {every}",
             "characterised": f"characterised: the values of {n_said} of {n_signals} signals at any time t, {mazes}",
             "refuted": f"refuted: does not show an answer {bound} on a maze",
             None: "; ".join(self._unproven(n_held)) or self.worth or "no value of a signal is proven",
         }[self.verdict]
-        parts = [said if self.verdict in (None, "refuted") else f"{said}; proven in {n_held} lemmas"]
+        parts = [result if self.verdict in (None, "refuted") else f"{result}; proven in {n_held} lemmas"]
         if self.verdict in ("correct", "characterised"):  # further claims, for example that the automaton heals
             parts += [f"not proven: {lemma.claim}" for lemma in self.refused]
         if self.verdict == "characterised" and self.theorem.means.get(self.automaton.signals(0)):
@@ -253,9 +253,9 @@ class Proof:
         contents, folder = {}, user_path(folder)
         for number, lemma in enumerate(self.lemmas, 1):
             name = re.sub(r"\W+", "-", lemma.claim).strip("-")
-            for what, query in lemma.queries.items():
-                text = f"; {lemma.claim}: {what}\n{query}"
-                contents[folder / f"{number:02}-{name}-{what}.smt2"] = text.encode()
+            for question, query in lemma.queries.items():
+                text = f"; {lemma.claim}: {question}\n{query}"
+                contents[folder / f"{number:02}-{name}-{question}.smt2"] = text.encode()
         folder.mkdir(parents=True, exist_ok=True)
         write_all(contents)
 
@@ -462,8 +462,8 @@ def _written(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[L
     for maze in (maze for tiles in groups for maze in tiles[:: 1 + len(tiles) // 20]):
         for signal, t in mistakes(written, maze):
             claim = f"the theorem is true of small mazes: {signal.name} after {t} iterations"
-            drawn = to_text(maze, letters=task.letters)
-            return (*lemmas, Lemma(claim, "signal", False, 0.0, counterexample=drawn)), theorem
+            drawing = to_text(maze, letters=task.letters)
+            return (*lemmas, Lemma(claim, "signal", False, 0.0, counterexample=drawing)), theorem
     return lemmas, theorem
 
 
@@ -485,11 +485,11 @@ def _guessed(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[L
     task = automaton.problem
     mazes = small_mazes(task)
     atoms = atoms_of(automaton, theorem, [maze[None] for maze in mazes[::10]])
-    lemmas, drawn = list[Lemma](), [np.stack([*same]) for _, same in groupby(mazes, lambda maze: maze.shape)]
+    lemmas, by_shape = list[Lemma](), [np.stack([*same]) for _, same in groupby(mazes, lambda maze: maze.shape)]
     least = [tiles[:: 1 + len(tiles) // MOST_OF_LEAST] for tiles in all_mazes(task) if tiles[0].size <= LEAST]
-    runs = [run_of(automaton, theorem, atoms, tiles) for tiles in (*drawn, *least)]
+    runs = [run_of(automaton, theorem, atoms, tiles) for tiles in (*by_shape, *least)]
     for left in reversed(range(ROUNDS)):
-        guessed, wrong, lemmas = guess(automaton, theorem, runs, atoms), None, []
+        guessed, refuting, lemmas = guess(automaton, theorem, runs, atoms), None, []
         if guessed.unsaid.keys() & {*automaton.answers}:  # a proof would state nothing about this answer
             break
         with_guess = replace(automaton, theorem=guessed)
@@ -497,12 +497,12 @@ def _guessed(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[L
             lemmas.append(lemma)
             if left and not lemma.holds and lemma.kinds:
                 like = mazes_with(lemma.kinds, task, mazes)
-                wrong = next((tiles for tiles in like if any(mistakes(with_guess, tiles))), None)
-            if wrong is not None:
+                refuting = next((tiles for tiles in like if any(mistakes(with_guess, tiles))), None)
+            if refuting is not None:
                 break
-        if wrong is None:
+        if refuting is None:
             break
-        runs.append(run_of(automaton, theorem, atoms, wrong[None]))
+        runs.append(run_of(automaton, theorem, atoms, refuting[None]))
     return tuple(lemmas), guessed
 
 
@@ -555,8 +555,8 @@ def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]
         raise ValueError(f"{automaton.name} has no theorem that states the values of its signals: `prove` infers one")
     picture = MazePicture(tiles[None], theorem.ghosts(tiles[None]))
     for t, (signals,) in enumerate(automaton.trace(tiles[None])):
-        for signal, said in theorem.signals(picture, CENTRE, np.int64(t)).items():
-            if (signals[signal] != said).any():
+        for signal, stated in theorem.signals(picture, CENTRE, np.int64(t)).items():
+            if (signals[signal] != stated).any():
                 yield signal, t
         # an answer must not mark a wrong tile, nor miss a tile once it is due
         for signal, answer in zip(automaton.answers, theorem.answers, strict=False):

@@ -79,12 +79,12 @@ def ghosts_for(automaton: Automaton) -> Iterator[tuple[Ghosts, str]]:
     rules = automaton.terms
     read = {leaf_and_sign for rule in rules.values() for leaf_and_sign in rule.polarity}
     taps = tuple(tap for tap in automaton.taps if tap != "C" and any(leaf.tap == tap for leaf, _ in read))
-    said, denied = (
+    affirmed, denied = (
         {int(leaf.seen) for leaf, how in read if how == positive and isinstance(leaf.seen, TileKind)}
         for positive in (True, False)
     )
-    everything, starts = {*automaton.kinds}, sorted((said | denied) - {Tile.EMPTY, Tile.WALL})
-    free = (everything - denied, said, everything - {Tile.WALL})
+    everything, starts = {*automaton.kinds}, sorted((affirmed | denied) - {Tile.EMPTY, Tile.WALL})
+    free = (everything - denied, affirmed, everything - {Tile.WALL})
     passable = dict.fromkeys(frozenset(kinds) for kinds in free if Tile.EMPTY in kinds and Tile.WALL not in kinds)
     yield Ghosts(lambda picture, at, t: {}, lambda tiles: {}), ""
     for kinds in passable if taps else ():
@@ -97,8 +97,8 @@ def ghosts_for(automaton: Automaton) -> Iterator[tuple[Ghosts, str]]:
     alone = {
         signal: rule for signal, rule in rules.items() if signal not in (*automaton.answers, *automaton.everywhere)
     }
-    while (kept := {signal: rule for signal, rule in alone.items() if _stays_within(rule, alone)}) != alone:
-        alone = kept
+    while (closed := {signal: rule for signal, rule in alone.items() if _stays_within(rule, alone)}) != alone:
+        alone = closed
     if alone and all(may_be_relation(signal.name) for signal in alone):
         own = fixpoint(**{signal.name: rule for signal, rule in alone.items()})
         worth = "its own rules alone, which say when a signal comes on, but not what that means"
@@ -151,8 +151,8 @@ def atoms_of(automaton: Automaton, theorem: Ghosts, mazes: Sequence[Tiles]) -> l
     read = sorted(kinds_read | {("C", kind) for kind in automaton.kinds})
     on, atoms = {tap: "" if tap == "C" else f"{tap} " for tap in automaton.taps}, list[Atom]()
 
-    def say(words: str, cost: int, true: Callable[..., Truth], *given: Any, of_map: bool = False) -> None:
-        atoms.append(Atom(words, cost, partial(true, *given), of_map))
+    def say(words: str, cost: int, true: Callable[..., Truth], *arguments: Any, of_map: bool = False) -> None:
+        atoms.append(Atom(words, cost, partial(true, *arguments), of_map))
 
     # facts that every task has: parity of t, kinds of tile
     say("t is odd", 8, lambda picture, at, t: t % 2 == 1, of_map=True)
@@ -271,15 +271,15 @@ def guess(automaton: Automaton, theorem: Theorem, runs: Sequence[Run], atoms: Se
     facts = np.concatenate([run.atoms.reshape(len(atoms), -1) for run in runs], axis=1)
     ranks = _ranked(facts[: len(atoms) // 2])
     results = {s: _reasons(automaton, s, runs, atoms, facts, ranks) for s in automaton.signals if s not in shown}
-    said = {signal: reasons for signal, reasons in results.items() if not isinstance(reasons, str)}
+    explained = {signal: reasons for signal, reasons in results.items() if not isinstance(reasons, str)}
     unsaid = {signal: why for signal, why in results.items() if isinstance(why, str)}
-    means = {signal: "; or ".join(map(_in_words, reasons)) or "never" for signal, reasons in said.items()}
+    means = {signal: "; or ".join(map(_in_words, reasons)) or "never" for signal, reasons in explained.items()}
 
     def signals(picture: Picture, at: Place, t: Number) -> dict[IntEnum, Truth]:
         def all_of(reason: Iterable[Atom]) -> Truth:
             return reduce(and_, (atom.true(picture, at, t) for atom in reason), picture.inside(at))
 
-        return {s: reduce(or_, map(all_of, reasons), picture.inside(at) & (t < 0)) for s, reasons in said.items()}
+        return {s: reduce(or_, map(all_of, reasons), picture.inside(at) & (t < 0)) for s, reasons in explained.items()}
 
     return replace(theorem, signals=signals, means=means, unsaid=unsaid)
 
@@ -295,8 +295,8 @@ def _ranked(bits: NDArray[np.bool_], ranks: NDArray[np.uint64] | None = None) ->
     ranks = np.zeros(bits.shape[1], np.uint64) if ranks is None else ranks
     for start in range(0, len(bits), 32):
         word = np.zeros((bits.shape[1], 4), np.uint8)
-        some = np.packbits(bits[start : start + 32], axis=0)
-        word[:, : len(some)] = some.T
+        octets = np.packbits(bits[start : start + 32], axis=0)
+        word[:, : len(octets)] = octets.T
         _, places = np.unique(ranks << 32 | word.view(">u4")[:, 0], return_inverse=True)
         ranks = places.astype(np.uint64)
     return ranks
@@ -320,35 +320,35 @@ def _reasons(
     laws = _laws(signal, runs, () if same else automaton.taps)
     known_atoms = [*(atom for atom, may in zip(atoms, usable, strict=True) if may), *laws]
     of_signal = [np.concatenate([run.truths(laws), run.signals[None, :, :, signal]]) for run in runs]
-    told = np.concatenate([of_run.reshape(len(of_run), -1) for of_run in of_signal], axis=1)
-    _, first = np.unique(_ranked(told, _ranked(facts[usable]) if same else ranks), return_index=True)
-    truths, is_on = np.concatenate([facts[usable][:, first], told[:-1, first]]).T, told[-1, first]
+    columns = np.concatenate([of_run.reshape(len(of_run), -1) for of_run in of_signal], axis=1)
+    _, first = np.unique(_ranked(columns, _ranked(facts[usable]) if same else ranks), return_index=True)
+    truths, is_on = np.concatenate([facts[usable][:, first], columns[:-1, first]]).T, columns[-1, first]
     off, left, reasons = truths[~is_on], truths[is_on], []
     costs = np.array([atom.cost for atom in known_atoms])
     while len(left):
         candidates = []
         for seed in left[np.linspace(0, len(left) - 1, N_SEEDS).astype(int)]:
-            kept = seed.copy()
-            missing = (~off[:, kept]).sum(axis=1)
+            reason = seed.copy()
+            missing = (~off[:, reason]).sum(axis=1)
             if not missing.all():
                 i, j = ((truths == seed).all(axis=1) & is_on).argmax(), np.flatnonzero(~is_on)[missing.argmin()]
                 on_at, off_at = (_placed(automaton, runs, first[row]) for row in (i, j))
                 return f"{signal.name} is on at {on_at} and off at {off_at}, which no ghost tells apart"
             # leave out atoms first that are true at the fewest places left to explain, then far-fetched atoms
             for place in np.lexsort((-costs, left.sum(axis=0))):
-                if kept[place] and (without := missing - ~off[:, place]).all():
-                    kept[place], missing = False, without
-            candidates.append((left[:, kept].all(axis=1), kept))
-        covered, kept = max(candidates, key=lambda covers_by: (covers_by[0].sum(), -costs[covers_by[1]].sum()))
-        reasons.append(kept)
+                if reason[place] and (without := missing - ~off[:, place]).all():
+                    reason[place], missing = False, without
+            candidates.append((left[:, reason].all(axis=1), reason))
+        covered, reason = max(candidates, key=lambda covers_by: (covers_by[0].sum(), -costs[covers_by[1]].sum()))
+        reasons.append(reason)
         left = left[~covered]
         if len(reasons) > MOST_REASONS:
             return f"{signal.name} is on for more than {MOST_REASONS} reasons"
-    for kept in reasons[:]:  # later reasons may cover all of an earlier one
-        others = [truths[is_on][:, other].all(axis=1) for other in reasons if other is not kept]
+    for reason in reasons[:]:  # later reasons may cover all of an earlier one
+        others = [truths[is_on][:, other].all(axis=1) for other in reasons if other is not reason]
         if others and np.any(others, axis=0).all():
-            reasons = [other for other in reasons if other is not kept]
-    return [[known_atoms[i] for i in np.flatnonzero(kept)] for kept in reasons]
+            reasons = [other for other in reasons if other is not reason]
+    return [[known_atoms[i] for i in np.flatnonzero(reason)] for reason in reasons]
 
 
 def _placed(automaton: Automaton, runs: Sequence[Run], index: int) -> str:
@@ -422,8 +422,8 @@ def _times(a: int, b: int, number: tuple[str, str] | None, cs: Mapping[str, int]
     name, tap = number or ("", "C")
     terms = [(c, of_map) for of_map, c in cs.items()]
     terms += [(b, name if tap == "C" else f"{name} at {tap}")] if number is not None else []
-    times = (f" {'-' if c < 0 else '+'} {'' if abs(c) == 1 else f'{abs(c)} '}{what}" for c, what in terms)
-    told = f"t = {a}{''.join(times)}"
+    times = (f" {'-' if c < 0 else '+'} {'' if abs(c) == 1 else f'{abs(c)} '}{ghost}" for c, ghost in terms)
+    when = f"t = {a}{''.join(times)}"
 
     def time(picture: Picture, at: Place) -> Number:
         of_maze = a + sum(c * picture.of_map(of_map) for of_map, c in cs.items())
@@ -433,5 +433,5 @@ def _times(a: int, b: int, number: tuple[str, str] | None, cs: Mapping[str, int]
         return picture.inside(at) if number is None else known(picture, name, moved(at, tap))
 
     cost, same = 2 + sum(abs(c) for c, _ in terms) + 2 * (tap != "C"), number is None
-    yield Atom(f"from {told}", cost, lambda picture, at, t: has(picture, at) & (t >= time(picture, at)), same, True)
-    yield Atom(f"until {told}", cost + 1, lambda picture, at, t: has(picture, at) & (t < time(picture, at)), same, True)
+    yield Atom(f"from {when}", cost, lambda picture, at, t: has(picture, at) & (t >= time(picture, at)), same, True)
+    yield Atom(f"until {when}", cost + 1, lambda picture, at, t: has(picture, at) & (t < time(picture, at)), same, True)

@@ -43,11 +43,11 @@ class Trial:
     @property
     def words(self) -> str:
         """The result in words."""
-        what = f"the task {self.task.name}"
+        task = f"the task {self.task.name}"
         if not self.n_mazes:
-            return f"no answer of {what} was tried: none is due within {MOST_ITERATIONS:,} iterations"
+            return f"no answer of {task} was tried: none is due within {MOST_ITERATIONS:,} iterations"
         n_correct = self.n_mazes - (self.wrong is not None)
-        return f"the answer of {what} on {n_correct:,} of {self.n_mazes:,} small mazes"
+        return f"the answer of {task} on {n_correct:,} of {self.n_mazes:,} small mazes"
 
     @property
     def drawing(self) -> str:
@@ -76,18 +76,18 @@ def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
         due = np.array([bound(tiles[0].size, max(int(moves), 0)) for moves in n_moves], np.int64)
         n_iterations, *shown_twice = _run(automaton, tiles, due, left)
         left -= n_iterations
-        for drawn in shown_twice if left >= 0 else ():
-            shown = drawn.reshape(task.shape_of_answers(*tiles.shape))
+        for output in shown_twice if left >= 0 else ():
+            shown = output.reshape(task.shape_of_answers(*tiles.shape))
             others = np.flatnonzero((shown != targets).any(axis=tuple(range(1, shown.ndim))))
             if not len(others):  # all outputs equal the solver's answers
                 continue
             try:
-                wrong = others[~task.is_optimal(tiles[others], shown[others])]
+                wrong_mazes = others[~task.is_optimal(tiles[others], shown[others])]
             except Exception as error:  # an author's function may raise anything
-                what = f"is_optimal of the task {task.name!r} fails on what {automaton.name} shows"
-                raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
-            if len(wrong):
-                i = wrong[0]
+                subject = f"is_optimal of the task {task.name!r} fails on what {automaton.name} shows"
+                raise ValueError(f"{subject}: {type(error).__name__}: {error}") from error
+            if len(wrong_mazes):
+                i = wrong_mazes[0]
                 return Trial(task, n_mazes + int(i) + 1, tiles[i], shown[i])
         n_mazes += len(tiles) if left >= 0 else 0
     return Trial(task, n_mazes)
@@ -108,8 +108,8 @@ def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64], most: int) 
     at_due = np.zeros((len(tiles), len(answers), *tiles.shape[1:]), np.bool_)
 
     def shown() -> Signals:
-        drawn = after[:, answers]
-        return unpacked(drawn, len(tiles)) if bitwise else drawn
+        outputs = after[:, answers]
+        return unpacked(outputs, len(tiles)) if bitwise else outputs
 
     for t in range(1, int(due.max()) + LATER + 1):
         if t > most:

@@ -122,8 +122,8 @@ class AnyState:
         )
 
         def is_near(tap: str, see: TileView) -> Bits:
-            there = see(s.FLOOD, tap) & ~see(near[OPPOSITE[tap]], tap)
-            return there & ~see.tile(Tile.WALL) & ~see.tile(Tile.TARGET)
+            comes = see(s.FLOOD, tap) & ~see(near[OPPOSITE[tap]], tap)
+            return comes & ~see.tile(Tile.WALL) & ~see.tile(Tile.TARGET)
 
         def few(tap: str, see: TileView) -> Bits:
             return see(s.FLOOD) & see(s.FLOOD, tap) & ~see(near[tap]) & ~see(near[OPPOSITE[tap]], tap)
@@ -245,27 +245,28 @@ class AnyState:
         yield Claim("the flood spreads, and stays", [], [reached])
         # while no check fails
         for tap, few in (("D", s.FEW_V), ("R", s.FEW_H)):
-            there = moved(CENTRE, tap)
+            beside = moved(CENTRE, tap)
             this, that = near[tap], near[OPPOSITE[tap]]
-            both = after(CENTRE)[s.FLOOD] & after(there)[s.FLOOD]
-            one = after(CENTRE)[this] ^ after(there)[that]
+            both = after(CENTRE)[s.FLOOD] & after(beside)[s.FLOOD]
+            one = after(CENTRE)[this] ^ after(beside)[that]
             failed = after(CENTRE)[few] | later(CENTRE)[few]
             yield Claim(f"of flooded neighbours one is nearer, or a check fails, {tap}", [both, ~failed], [one])
-            flood = before(CENTRE)[s.FLOOD] & before(there)[s.FLOOD] & is_free(maze, CENTRE) & is_free(maze, there)
-            kept = [flood, before(CENTRE)[this] ^ before(there)[that]]
-            kept += [~(before(at)[arrow] & maze.tile(Tile.TARGET, at)) for at, arrow in ((CENTRE, this), (there, that))]
-            stay = [after(CENTRE)[this] == before(CENTRE)[this], after(there)[that] == before(there)[that]]
-            yield Claim(f"arrows stay, {tap}", kept, stay)
+            flood = before(CENTRE)[s.FLOOD] & before(beside)[s.FLOOD] & is_free(maze, CENTRE) & is_free(maze, beside)
+            held = [flood, before(CENTRE)[this] ^ before(beside)[that]]
+            arrows = ((CENTRE, this), (beside, that))
+            held += [~(before(at)[arrow] & maze.tile(Tile.TARGET, at)) for at, arrow in arrows]
+            stay = [after(CENTRE)[this] == before(CENTRE)[this], after(beside)[that] == before(beside)[that]]
+            yield Claim(f"arrows stay, {tap}", held, stay)
         word = [emits(before), *(before(CENTRE)[bit] for bit in self.bits)]
         due = reduce(or_, following(word, EARLIER[self.n_bits]))
         remembered = [after(CENTRE)[bit] == old for bit, old in zip(self.bits, word, strict=False)]
         remembered += [some(after, (s.ONE_A, s.ONE_B)) == due]
         yield Claim("what was emitted is remembered, and what is due follows", [], remembered)
-        given = [*dry_walls, after(CENTRE)[s.FLOOD], ~is_target, ~some(later, (s.ORPHAN, s.UNHEARD, s.OVERHEARD))]
+        premises = [*dry_walls, after(CENTRE)[s.FLOOD], ~is_target, ~some(later, (s.ORPHAN, s.UNHEARD, s.OVERHEARD))]
         same = [emits(after) == due]
         same += [implies(after(CENTRE)[near[tap]], emits(before, moved(CENTRE, tap)) == due) for tap in DIRECTIONS]
-        yield Claim("a tile emits what is due, as its nearer ones did before, or a check fails", given, same)
-        yield Claim("and something is nearer", given, [some(after, near.values())])
+        yield Claim("a tile emits what is due, as its nearer ones did before, or a check fails", premises, same)
+        yield Claim("and something is nearer", premises, [some(after, near.values())])
         # a check that fails
         alarm = [after(CENTRE)[s.ALARM] == some(before, self.checks)]
         alarm += [steps.after(maze, before)(CENTRE)[s.RESET] == before(CENTRE)[s.ALARM]]

@@ -127,26 +127,26 @@ def _claims(steps: Steps) -> Iterator[Claim]:
         return implies(is_free(maze, one) & runs(other, time), time >= its - 1)
 
     # premises: all facts are true before the update, and clocks of neighbours are in step
-    given = [rounds >= 0, *(time(at) >= 0 for at in (CENTRE, *near))]
-    given += [fact for at in (CENTRE, *near) for fact in correct(held(at), at, time(at), rounds).values()]
-    given += [in_step(CENTRE, time(CENTRE), at, time(at)) for at in near]
-    given += [in_step(at, time(at), CENTRE, time(CENTRE)) for at in near]
+    premises = [rounds >= 0, *(time(at) >= 0 for at in (CENTRE, *near))]
+    premises += [fact for at in (CENTRE, *near) for fact in correct(held(at), at, time(at), rounds).values()]
+    premises += [in_step(CENTRE, time(CENTRE), at, time(at)) for at in near]
+    premises += [in_step(at, time(at), CENTRE, time(CENTRE)) for at in near]
     # a clock goes on unless a neighbour is behind
     waits = reduce(or_, (runs(at, time(at)) & (time(at) < time(CENTRE)) for at in near))
     goes_on, then = runs(CENTRE, time(CENTRE)) & ~waits, maze.of_map("then")
-    given += [implies(goes_on, then == time(CENTRE) + 1), implies(~goes_on, then == time(CENTRE))]
+    premises += [implies(goes_on, then == time(CENTRE) + 1), implies(~goes_on, then == time(CENTRE))]
     # the facts are true at first, after an update of one tile, and after an update of two neighbours at once
     off = dict.fromkeys(S, steps.t < 0)
     yield Claim("all is so at first", [], [*correct(off, CENTRE, steps.t * 0, steps.t * 0).values()])
     for name, fact in correct(steps.after(maze, held)(CENTRE), CENTRE, then, rounds + 1).items():
-        yield Claim(f"{name} is so after an update", given, [fact])
+        yield Claim(f"{name} is so after an update", premises, [fact])
     for towards, at in zip(DIRECTIONS, near, strict=True):
         later, blocked = maze.number("later", at), runs(CENTRE, time(CENTRE)) & (time(CENTRE) < time(at))
         goes = runs(at, time(at)) & ~blocked & (later == time(at) + 1)
         both = [in_step(CENTRE, then, at, later), in_step(at, later, CENTRE, then)]
-        given_both = [*given, goes | (later == time(at))]
-        yield Claim(f"neighbours stay in step if both are updated, {towards}", given_both, both)
-    yield Claim("the invariant holds", given, [steps.invariant(maze, held)])
+        premises_of_both = [*premises, goes | (later == time(at))]
+        yield Claim(f"neighbours stay in step if both are updated, {towards}", premises_of_both, both)
+    yield Claim("the invariant holds", premises, [steps.invariant(maze, held)])
 
 
 RULES: dict[IntEnum, Rule] = {

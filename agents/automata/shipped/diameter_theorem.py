@@ -139,16 +139,16 @@ class _Facts:
         s, flood = self.path.signals, _flood_of(maze)
         begins = flood.tile(Tile.SOURCE, at)
         wet, order = flooded(flood, at, self.age), self.path.order
-        said = {s["FLOOD"]: wet, s["MARK"]: begins & (self.age == 1), s["END"]: begins & (self.age >= 2)}
-        said |= {
+        values = {s["FLOOD"]: wet, s["MARK"]: begins & (self.age == 1), s["END"]: begins & (self.age >= 2)}
+        values |= {
             near: wet & has_less(flood, DISTANCE, at, towards)
             for near, towards in zip(self.path.near, order, strict=False)
         }
-        said |= {
+        values |= {
             enter: flood.true(ENTERS[towards], at) & has_come(flood, at, self.age)
             for enter, towards in zip(self.path.enter, order, strict=True)
         }
-        return reduce(and_, (state(at)[signal] == value for signal, value in said.items()))
+        return reduce(and_, (state(at)[signal] == value for signal, value in values.items()))
 
 
 def _claims(path: CanonicalPath, steps: Steps) -> Iterator[Claim]:
@@ -169,33 +169,33 @@ def _claims(path: CanonicalPath, steps: Steps) -> Iterator[Claim]:
     def makes_moves(at: Place) -> Truth:
         return reduce(or_, (held(at)[s[name]] for name in ("A_NEW", "B_NEW", "LAUNCH")))
 
-    given = [maze.inside(MOVER), maze.inside(LAUNCHER), age >= 0, mode >= -1]
-    given += [now.of(maze, held, at) & now.of_flood(maze, held, at) for at in (*around, MOVER, LAUNCHER)]
-    given += [implies(makes_moves(at), moves) & implies(held(at)[s["LAUNCH"]], launched) for at in (*around, MOVER)]
-    given += [implies(moves, makes_moves(MOVER)), implies(launched, held(LAUNCHER)[s["LAUNCH"]])]
-    given += [implies(launched, origin_next == walker), launched | (origin_next == origin)]
+    premises = [maze.inside(MOVER), maze.inside(LAUNCHER), age >= 0, mode >= -1]
+    premises += [now.of(maze, held, at) & now.of_flood(maze, held, at) for at in (*around, MOVER, LAUNCHER)]
+    premises += [implies(makes_moves(at), moves) & implies(held(at)[s["LAUNCH"]], launched) for at in (*around, MOVER)]
+    premises += [implies(moves, makes_moves(MOVER)), implies(launched, held(LAUNCHER)[s["LAUNCH"]])]
+    premises += [implies(launched, origin_next == walker), launched | (origin_next == origin)]
     called, tick = here[s["CALLED"]], here[s["TICK"]]
-    given += [implies(called, phase_next == origin), implies(tick & ~called, phase_next == phase + 1)]
-    given += [tick | (phase_next == phase)]
-    given += [implies(age == 0, age_next == 0), (age == 0) | (age_next == age + 1)]
-    given += [here[s["BOOT"]] | ((mode_next == MODES.index("DROP")) & (walker_next == 0))]
-    given += [_walks(now, then, maze, held, at) for at in (*around, MOVER, LAUNCHER)]
+    premises += [implies(called, phase_next == origin), implies(tick & ~called, phase_next == phase + 1)]
+    premises += [tick | (phase_next == phase)]
+    premises += [implies(age == 0, age_next == 0), (age == 0) | (age_next == age + 1)]
+    premises += [here[s["BOOT"]] | ((mode_next == MODES.index("DROP")) & (walker_next == 0))]
+    premises += [_walks(now, then, maze, held, at) for at in (*around, MOVER, LAUNCHER)]
 
     def off(at: Place) -> Mapping[IntEnum, Truth]:
         return dict.fromkeys(s, steps.t < 0)
 
     at_first = [now.of(maze, off, CENTRE), now.of_flood(maze, off, CENTRE)]
     yield Claim("all is as it should be at first", [mode == -1, age == 0, ~grown], at_first)
-    yield Claim("the invariant holds where all is so", given, [steps.invariant(maze, held)])
-    yield Claim("waves, the walker and the token stay so", given, [then.of(maze, after, CENTRE)])
+    yield Claim("the invariant holds where all is so", premises, [steps.invariant(maze, held)])
+    yield Claim("waves, the walker and the token stay so", premises, [then.of(maze, after, CENTRE)])
     better, one = here[s["BETTER"]], maze.of_map("one")
-    yield Claim("so do the flood and its path", [*given, ~better], [then.of_flood(maze, after, CENTRE)])
+    yield Claim("so do the flood and its path", [*premises, ~better], [then.of_flood(maze, after, CENTRE)])
     new = steps.maze("next")
-    given += [new.true(FARS, at) == held(at)[s["FAR"]] for at in around]
-    given += [new.true(ENDS, at) == held(at)[s["TOKEN"]] for at in around]
-    given += [new.tile(Tile.WALL, at) == maze.tile(Tile.WALL, at) for at in around]
+    premises += [new.true(FARS, at) == held(at)[s["FAR"]] for at in around]
+    premises += [new.true(ENDS, at) == held(at)[s["TOKEN"]] for at in around]
+    premises += [new.tile(Tile.WALL, at) == maze.tile(Tile.WALL, at) for at in around]
     begun = replace(then, age=one).of_flood(new, after, CENTRE)
-    yield Claim("BETTER begins another flood and path", [*given, better, one == 1], [begun])
+    yield Claim("BETTER begins another flood and path", [*premises, better, one == 1], [begun])
 
 
 def _walks(now: _Facts, then: _Facts, maze: Picture, state: State, at: Place) -> Truth:
@@ -207,8 +207,8 @@ def _walks(now: _Facts, then: _Facts, maze: Picture, state: State, at: Place) ->
         return (then.walker == now.walker + step) & (then.mode == MODES.index(mode))
 
     def by_side(condition: Truth, side: str, inside: Truth, beyond: Truth) -> Truth:
-        there = maze.inside(moved(at, side))
-        return implies(condition & there, inside) & implies(condition & ~there, beyond)
+        is_inside = maze.inside(moved(at, side))
+        return implies(condition & is_inside, inside) & implies(condition & ~is_inside, beyond)
 
     moves = (arrives & passable) | on["LEAVE"]
     return implies(

@@ -259,10 +259,10 @@ def _walking_axioms(picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
         **place_axioms(picture, at),
     }
     for heading, towards in enumerate(DIRECTIONS):
-        there, ((down, right),) = moved(at, towards), offsets(towards)
+        neighbour, ((down, right),) = moved(at, towards), offsets(towards)
         step = down * stride + right
         facts[f"it is on the map, {towards}"] = implies(
-            (n >= 0) & (before >= 0) & picture.inside(at) & (is_at == place + step), picture.inside(there)
+            (n >= 0) & (before >= 0) & picture.inside(at) & (is_at == place + step), picture.inside(neighbour)
         )
         facts[f"it moves to a neighbour, {towards}"] = implies(
             (n >= 0) & (after == heading), (before >= 0) & (goes_to == is_at + step)
@@ -287,8 +287,8 @@ def _walking_ghosts(tiles: Tiles) -> Mapping[str, Any]:
         walk.append((places[PLACE][maze, row, col], heading))
         here = (maze, row, col)
         first[here] = np.where((heading >= 0) & (first[here] < 0), n, first[here])
-        there = np.stack([row, col], axis=1)[:, None] + steps[turns[heading]]  # of a walker that has stopped, any
-        ways = free_tiles[maze[:, None], 1 + there[..., 0], 1 + there[..., 1]]
+        neighbours = np.stack([row, col], axis=1)[:, None] + steps[turns[heading]]  # of a walker that has stopped, any
+        ways = free_tiles[maze[:, None], 1 + neighbours[..., 0], 1 + neighbours[..., 1]]
         goes = (heading >= 0) & ways.any(axis=1) & (tiles[here] != Tile.TARGET)
         heading = np.where(goes, turns[heading, ways.argmax(axis=1)], -1)
         row, col = np.where(goes, np.stack([row, col]) + steps[heading].T, np.stack([row, col]))

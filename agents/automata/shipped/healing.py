@@ -127,9 +127,9 @@ def _changes(steps: Steps) -> Iterator[Claim]:
         off."""
 
         def held(at: Place) -> Mapping[IntEnum, Truth]:
-            said = steps.said(maze, at, t)
-            walls = said[S.WAS_WALL] | (anything(at)[S.WAS_WALL] & (t == 0))  # after a reset walls are known already
-            lasting = {**{signal: said[signal] for signal in LASTING}, S.WAS_WALL: walls}
+            values = steps.said(maze, at, t)
+            walls = values[S.WAS_WALL] | (anything(at)[S.WAS_WALL] & (t == 0))  # after a reset walls are known already
+            lasting = {**{signal: values[signal] for signal in LASTING}, S.WAS_WALL: walls}
             return {**anything(at), **lasting, **dict.fromkeys(off, never)}
 
         return cache(held)
@@ -172,14 +172,14 @@ def _next_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
             for towards in DIRECTIONS
         ]
 
-    kept = [t >= 1, *quiet, *(old == new for old, new in targets)]
+    premises = [t >= 1, *quiet, *(old == new for old, new in targets)]
     yield Claim(
-        "where no check fails, no distance shrinks", [*kept, *if_nearer(maze, no_shorter)], [no_shorter(CENTRE)]
+        "where no check fails, no distance shrinks", [*premises, *if_nearer(maze, no_shorter)], [no_shorter(CENTRE)]
     )
-    kept += map(no_shorter, NEAR_TILES)
-    yield Claim("what is flooded is as far as before", [*kept, *if_nearer(before, as_far)], [as_far(CENTRE)])
-    kept += map(as_far, NEAR_TILES)
-    yield Claim("so the flood is that of the next maze", kept, _equal(LASTING, after, good(maze, t + 1)))
+    premises += map(no_shorter, NEAR_TILES)
+    yield Claim("what is flooded is as far as before", [*premises, *if_nearer(before, as_far)], [as_far(CENTRE)])
+    premises += map(as_far, NEAR_TILES)
+    yield Claim("so the flood is that of the next maze", premises, _equal(LASTING, after, good(maze, t + 1)))
     lost = [t >= 1, *quiet, *(~(old & new) for old, new in targets)]
     yield Claim("no flood is left if the target has moved", [*lost, *if_nearer(before, gone)], [gone(CENTRE)])
     begun = _equal(LASTING, after, good(maze, one))

@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import IntEnum
 from functools import cache
-from typing import Any
 
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
@@ -49,9 +48,8 @@ def _signals(order: str) -> type[IntEnum]:
         return PathSignal
     names = ["PATH", "FLOOD", *(f"NEAR_{towards}" for towards in order[:-1])]
     names += [f"ENTER_{towards}" for towards in order]
-    enumeration: Any = IntEnum
-    made: type[IntEnum] = enumeration("PathSignal", names, start=0)
-    return made
+    enumeration: type[IntEnum] = IntEnum("PathSignal", names, start=0)  # type: ignore[misc]
+    return enumeration
 
 
 @cache
