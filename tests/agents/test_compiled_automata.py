@@ -16,14 +16,14 @@ import torch
 from tables import for_each, refused
 
 from maze_nca_gym.agents import Policy, compile_automaton, iterate, load, rollout
-from maze_nca_gym.agents.automata import AUTOMATA, Automaton, register_automaton, threshold
+from maze_nca_gym.agents.automata import AUTOMATA, Automaton, NotCovered, register_automaton, threshold
 from maze_nca_gym.agents.automata.automaton import NEIGHBOURHOODS
 from maze_nca_gym.agents.automata.kernel.coq import printed_joins
 from maze_nca_gym.agents.automata.networks.certificate import certify
 from maze_nca_gym.agents.automata.networks.exact import compile_weights
 from maze_nca_gym.agents.automata.networks.helpers import helped
 from maze_nca_gym.agents.automata.networks.linear import separated
-from maze_nca_gym.agents.automata.run import learn_automaton
+from maze_nca_gym.agents.automata.run import _is_correct, learn_automaton
 from maze_nca_gym.agents.automata.shipped.any_state import ANY_STATE
 from maze_nca_gym.agents.automata.shipped.both import BOTH
 from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER
@@ -297,6 +297,15 @@ def blinks(see):
 def walks(see):
     start = see.tile(Tile.EMPTY) & ~see.tile(Tile.EMPTY, "L") & ~see.tile(Tile.WALL, "L")
     return start | see(Signal.BIT, "L")
+
+
+def test_what_no_network_can_follow_is_not_covered():
+    with pytest.raises(NotCovered, match="PATH in tried is no weighted sum"):
+        helped(of(parity, path=parity, heals=True))
+
+
+def test_an_automaton_that_reads_kinds_that_another_task_lacks_is_not_correct_there():
+    assert not _is_correct(SHORTEST_PATH, "diameter", StepBound(per_tile=9))
 
 
 def named_like_a_helper():

@@ -18,6 +18,7 @@ from maze_nca_gym.mazes.facts import CENTRE, WORLDS, axiom_of, implies, moved
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
 from maze_nca_gym.mazes.relations import (
     DISTANCE,
+    ENTERS,
     GOES,
     LENGTH,
     N_STEPS,
@@ -70,6 +71,13 @@ def test_the_axioms_that_are_assumed_are_those_that_the_page_lists():
             assert name in ASSUMED or ghosts.axioms.follow.__func__ is Relations.axioms, name
     for each in set().union(*ASSUMED.values()):
         assert f"*{each}*" in PAGE, each
+
+
+def test_the_names_of_ghosts_have_their_kind():
+    found = canonical_path(name="to the north").ghosts(np.array([[[2, 0, 3]]], np.uint8))
+    kinds = {getattr(name, "kind", name) for name in found}
+    assert kinds == {REACHED, DISTANCE, ON_PATH, LENGTH, N_TILES, *ENTERS.values()}
+    assert "distance to the north" in found
 
 
 class Tiles:

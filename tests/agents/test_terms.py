@@ -11,7 +11,7 @@ from functools import cache, reduce
 
 import numpy as np
 import pytest
-from tables import refused
+from tables import for_each, refused
 from test_play import PAGE, needs_node
 
 from maze_nca_gym.agents.automata import Automaton, exactly, threshold
@@ -25,8 +25,8 @@ from maze_nca_gym.mazes.arrays import reader
 from maze_nca_gym.mazes.facts import at_least
 from maze_nca_gym.mazes.levels import KINDS
 from maze_nca_gym.mazes.neighbours import offsets
-from maze_nca_gym.mazes.terms import Term, TileKind, Weighed, term_of
-from maze_nca_gym.mazes.text import words
+from maze_nca_gym.mazes.terms import Term, TileKind, TileView, Weighed, term_of
+from maze_nca_gym.mazes.text import printed, words
 from tools.make_play import nodes_of
 
 N_TERMS, SUMS_FROM, COQS = 2_000, 1_000, 9
@@ -182,6 +182,36 @@ def test_text_agrees():
 
         text = re.sub(rf"\b({names})\b(?: at (\w))?", value, words(term, KIND_NAMES))
         assert eval(text) == values[4], text
+
+
+@for_each(
+    "fact, text",
+    [
+        (lambda picture, at: ~picture.tile(3, at) & picture.true("on", "U"), "(~kind 3 at C & on at U)"),
+        (
+            lambda picture, at: picture.inside(at) | (1 - picture.of_map("n") >= 0),
+            "(inside at C | ((1 - number n) >= 0))",
+        ),
+        (
+            lambda picture, at: picture.of_map("n") % 2 != -picture.number("d", "L", 4),
+            "((number n % 2) != -number d at L after 4)",
+        ),
+        (lambda picture, at: True, "True"),
+    ],
+)
+def test_facts_as_text(fact, text):
+    assert printed(fact, "C") == text
+
+
+def test_rules_as_the_text_of_digests():
+    see = TileView(Signal)
+    assert printed(see("S1") ^ see.tile(2, "U")) == "(S1 at C ^ kind 2 at U)"
+    count = exactly(1, [see("S1", "L"), see("S2")])
+    total = "((0 + (1 * S1 at L)) + (1 * S2 at C))"
+    assert printed(count) == f"(({total} >= 1) & ({total} <= 1))"
+    long = reduce(operator.or_, [see("S1", "L") & see("S2")] * 20)
+    assert printed(long) != printed(~long)
+    assert len(printed(long)) < 200, "of long parts there is a digest"
 
 
 def test_z3_agrees():
