@@ -14,17 +14,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.facts import (  # noqa: F401 (some are types of its constructor)
-    Answer,
-    Axioms,
-    Definition,
-    Fact,
-    Ghosts,
-    Number,
-    Picture,
-    Place,
-    Truth,
-)
+# some of these are needed only to resolve the types of the constructor
+from maze_nca_gym.mazes.facts import Answer, Axioms, Definition, Ghosts, Number, Picture, Place, Truth  # noqa: F401
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.mazes.terms import Rule
 

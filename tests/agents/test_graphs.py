@@ -211,10 +211,7 @@ def doors(door: str, at: int, there: int) -> np.ndarray:
         (lambda: Graph.of(parse("ST")).shortest_path([[[2, 3]], [[2, 2]]]), "one target; maze 1 has 2 and 0"),
         (lambda: Graph.of(parse("..")).shortest_path(), "one source and one target; the graph has 0 and 0"),
         (lambda: Graph.of(parse("ST")).is_optimal(parse("ST"), np.array([[1, 0.5]])), "paths must be bool"),
-        (
-            lambda: Graph.of(parse("ST")).is_optimal(parse("ST"), np.array([1, 1])),
-            r"shape of mazes, .*, got \(2,",
-        ),
+        (lambda: Graph.of(parse("ST")).is_optimal(parse("ST"), np.array([1, 1])), r"shape of mazes, .*, got \(2,"),
         *(
             (lambda kind=kind: Graph.from_networkx(with_kind(kind)), f"kind of a node .* 63, got {shown} for 'a'")
             for kind, shown in ((0.7, "0.7"), (258, "258"), ("2", "'2'"), (None, "None"), (-1, "-1"), (64, "64"))

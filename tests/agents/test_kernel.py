@@ -234,10 +234,7 @@ def test_printed_terms_are_read_back_and_have_digests(joined, equivalent):
 
 
 UNSOUND = {
-    "Guard": (
-        "1 = 2",
-        "Unset Guard Checking. Fixpoint f (n : nat) : 1 = 2 := f n. Definition wrong : 1 = 2 := f 0.",
-    ),
+    "Guard": ("1 = 2", "Unset Guard Checking. Fixpoint f (n : nat) : 1 = 2 := f n. Definition wrong : 1 = 2 := f 0."),
     "Universe": ("Set", "Unset Universe Checking. Definition wrong : Set := Set."),
     "Positivity": (
         "1 = 2",
@@ -633,10 +630,7 @@ BELOW = Automaton(
     },
     theorem=Theorem(
         axioms_of_below,
-        lambda tiles: {
-            **FLOOD.ghosts(tiles),
-            "below": is_below(MazePicture(tiles, FLOOD.ghosts(tiles)), CENTRE),
-        },
+        lambda tiles: {**FLOOD.ghosts(tiles), "below": is_below(MazePicture(tiles, FLOOD.ghosts(tiles)), CENTRE)},
         relations={**FLOOD.relations, "below": Derived(is_below)},
     ),
 )

@@ -24,7 +24,7 @@ from ..proving.proof import Proof
 from ..proving.prover import SAID
 from ..proving.symbols import Z3
 from .clauses import NotProven, refutation
-from .coq import printed_automaton, printed_file, printed_list, printed_name, printed_rule
+from .coq import LINES, printed_automaton, printed_file, printed_list, printed_name, printed_rule
 from .definitions import Definitions
 from .facts import Below, Fact, Hypothesis, Lemma, printed_fact, printed_lemma, printed_proof, printed_sum
 
@@ -315,7 +315,7 @@ class Guide:
     def _printed(
         self, values: Mapping[IntEnum, Fact], signals: Mapping[IntEnum, Signal], answers: Sequence[Shown]
     ) -> str:
-        defined, automaton, lines = self.defined, self.automaton, ";\n  "
+        defined, automaton = self.defined, self.automaton
         relations = [
             f"(* {i} {printed_name(name)} *) Relation {layer} {str(name in defined.pooled).lower()} "
             f"{printed_fact(defined.rule_of(name))}"
@@ -345,9 +345,9 @@ class Guide:
         once = printed_list([str(int(kind)) for kind in sorted(defined.once)])
         statement = (
             f"Statement its_automaton\n"
-            f"  {printed_list(relations, lines)}\n  {printed_list(of_map)} {once}%nat\n"
-            f"  {printed_list(begins, lines)} {printed_list(follows, lines)} {len(automaton.kinds)}\n"
-            f"  {printed_list(stated, lines)}\n  {printed_list(wanted, lines)}\n  {printed_list(witnesses)}\n"
+            f"  {printed_list(relations, LINES)}\n  {printed_list(of_map)} {once}%nat\n"
+            f"  {printed_list(begins, LINES)} {printed_list(follows, LINES)} {len(automaton.kinds)}\n"
+            f"  {printed_list(stated, LINES)}\n  {printed_list(wanted, LINES)}\n  {printed_list(witnesses)}\n"
             f"  {resting}%nat {printed_list(changes)}"
         )
         proofs = [lemma for of_signal in signals.values() for lemma in of_signal.lemmas]
@@ -355,8 +355,8 @@ class Guide:
         terms = {
             "its_automaton": printed_automaton(automaton),
             "its_statement": statement,
-            "its_lemmas": printed_list([*map(printed_lemma, self.lemmas)], lines),
-            "its_proofs": printed_list([*map(printed_proof, proofs)], lines),
+            "its_lemmas": printed_list([*map(printed_lemma, self.lemmas)], LINES),
+            "its_proofs": printed_list([*map(printed_proof, proofs)], LINES),
         }
         return printed_file("Lemmas", f"the theorem of {automaton.name}, from a fresh start", terms)
 

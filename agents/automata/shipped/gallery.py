@@ -125,10 +125,7 @@ DEAD_ENDS = Automaton(
     name="dead-ends",
     task="shortest-path",
     signals=Filling,
-    rules={
-        Filling.PATH: lambda see: free(see) & ~see(Filling.FILLED),
-        Filling.FILLED: _filled,
-    },
+    rules={Filling.PATH: lambda see: free(see) & ~see(Filling.FILLED), Filling.FILLED: _filled},
     invariant=lambda see: ~(see(Filling.FILLED) & ~see.tile(Tile.EMPTY)),
     theorem=Theorem(BRANCHES.axioms, BRANCHES.ghosts, relations=BRANCHES.relations, further=_in_a_tree),
     learning=SMALL,
