@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import replace
 from enum import IntEnum
 from functools import lru_cache, partial, reduce
@@ -229,18 +230,11 @@ def networks(n) -> Iterator[torch.nn.Module]:
     rng, parameters = np.random.default_rng(29), [*model.parameters()]
     sizes = [parameter.numel() for parameter in parameters]
     for place in rng.choice(sum(sizes), n, replace=False):
-        changed, which = copy_of(model), int(place >= sizes[0])
+        changed, which = deepcopy(model), int(place >= sizes[0])
         with torch.no_grad():
             flat = [*changed.parameters()][which].view(-1)
             flat[int(place) - which * sizes[0]] += float(rng.choice([-1, 1, -0.25, 0.25, 0.01]))
         yield changed
-
-
-def copy_of(model):
-    """Return a copy of a network."""
-    made = type(model)(**model.arguments)
-    made.load_state_dict(model.state_dict())
-    return made
 
 
 def follows(model, automaton) -> bool:

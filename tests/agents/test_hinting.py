@@ -264,13 +264,8 @@ class TestCertificate:
 
     @for_each("value", [float("nan"), float("inf"), -float("inf")])
     def test_weights_that_are_not_finite_are_refused(self, value):
-        def spoil(weight, bias):
-            weight[-1, 0, -1] = value  # not the first: Python's max returns a NaN only if it is the first
-
-        def spoil_bias(weight, bias):
-            bias[-1] = value
-
-        for change in (spoil, spoil_bias):
+        # not the first: Python's max returns a NaN only if it is the first
+        for change in (lambda weight, bias: weight[-1, 0, -1].fill_(value), lambda weight, bias: bias[-1].fill_(value)):
             model = with_weights(SHORTEST_PATH, change)
             for reads in (certify, partial(worst_patch, SHORTEST_PATH), lambda m: counterexamples(SHORTEST_PATH, m, 1)):
                 refused("weights must be finite numbers, got 1 that are NaN or infinite", reads, model)

@@ -542,10 +542,6 @@ def test_a_lemma_keeps_the_hypotheses_that_it_needs_and_says_what_does_not_follo
         guide.lemma("it is windy", z3.Or(defined.picture.true("wind"), True), given)
 
 
-def is_dry(picture, at):
-    return picture.inside(at) & ~picture.true("reached", at)
-
-
 def test_the_path_goes_to_the_first_nearer_neighbour_and_rules_may_not_read_their_own_stages():
     theorem = replace(_as_theorem(canonical_path("DRUL")), signals=dict)
     defined = Definitions(Z3(), AUTOMATA["shortest-path"], theorem)
@@ -566,8 +562,8 @@ def test_the_path_goes_to_the_first_nearer_neighbour_and_rules_may_not_read_thei
         refused(
             "reads stages that it decides, or negates", Definitions, Z3(), LATE, replace(theorem, relations=relations)
         )
-    dry = {**theorem.relations, "dry": Relation(is_dry, "since")}
-    assert Definitions(Z3(), LATE, replace(theorem, relations=dry)).layers["dry"] == 1
+    dry = Relation(lambda picture, at: picture.inside(at) & ~picture.true("reached", at), "since")
+    assert Definitions(Z3(), LATE, replace(theorem, relations={**theorem.relations, "dry": dry})).layers["dry"] == 1
 
 
 def check_theorem(folder, text, old, new):

@@ -129,10 +129,6 @@ def from_every_side(see):
     return CANONICAL.on_path(see, "D") & see(PathSignal.NEAR_L, "D")
 
 
-def too_early(see):
-    return CANONICAL.on_path(see)
-
-
 def fills_corridors(see):
     closed = [see.tile(Tile.WALL, towards) | see(Filling.FILLED, towards) for towards in "ULDR"]
     return see.tile(Tile.EMPTY) & (see(Filling.FILLED) | at_least(2, closed))
@@ -177,7 +173,7 @@ WRONG_RULES = [
     (SHORTEST_PATH, PathSignal.FLOOD, through_walls, "FLOOD is what the theorem says"),
     (SHORTEST_PATH, PathSignal.NEAR_U, any_arrival, "NEAR_U is what the theorem says"),
     (SHORTEST_PATH, PathSignal.ENTER_U, from_every_side, "ENTER_U is what the theorem says"),
-    (SHORTEST_PATH, PathSignal.PATH, too_early, "PATH shows nothing but the answer"),
+    (SHORTEST_PATH, PathSignal.PATH, CANONICAL.on_path, "PATH shows nothing but the answer"),
     (
         SHORTEST_PATH,
         PathSignal.PATH,
