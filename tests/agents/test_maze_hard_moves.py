@@ -104,6 +104,16 @@ def test_the_page_has_the_figures_of_the_leaderboard():
         assert re.search(rf"^\| `{row.set}` \|[^|]+\| {re.escape(figures)} \|$", page, re.MULTILINE), row.set
 
 
+def test_the_page_has_the_figures_of_fewer_answers_and_weights():
+    page = (ROOT / "docs/maze-hard.md").read_text(encoding="utf-8")
+    rows = json.loads((ROOT / "docs/maze-hard-moves.json").read_text(encoding="utf-8"))["less"]["rows"]
+    assert len(rows) == 6
+    for row in rows:
+        assert row["weights"] == NCA(4, row["n_channels"], cut_corners=True).n_weights
+        found = (f"{100 * row['validation'][m]:.0f} ({100 * row['predicted'][m]:.0f})" for m in ("exact", "optimal"))
+        assert f"| {row['n_answers']} | {row['weights']:,} | {' | '.join(found)} |" in page
+
+
 def test_the_pages_have_the_figures_of_the_five_seeds():
     seeds = json.loads((ROOT / "docs/maze-hard-moves.json").read_text(encoding="utf-8"))["seeds"]
     page = (ROOT / "docs/maze-hard.md").read_text(encoding="utf-8")
