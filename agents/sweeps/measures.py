@@ -152,10 +152,10 @@ class Measures:
                 figures |= {f"{family}-{size} {metric}": mean.value for metric, mean in values.items()}
         for benchmark in self._benchmarks:
             if benchmark.name in sets:
-                levels = benchmark.levels(min(self.n, benchmark.n))
+                mazes = benchmark.levels(min(self.n, benchmark.n))
                 may_be_empty = [benchmark.name] * benchmark.may_be_empty
-                (cell,) = prepare({"it": policy}, [levels], self.steps, may_be_empty)
-                row = measure_scores(benchmark, cell, benchmark.label(levels.tiles), (UNSTATED, UNSTATED), None, named)
+                (cell,) = prepare({"it": policy}, [mazes], self.steps, may_be_empty)
+                row = measure_scores(benchmark, cell, benchmark.label(mazes.tiles), (UNSTATED, UNSTATED), None, named)
                 figures |= {f"{benchmark.name} {score}": mean.value for score, mean in row.scores.items()}
         return {name: figures[name] for name in names}
 

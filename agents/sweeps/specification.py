@@ -208,7 +208,7 @@ class Description:
             check(several, f"vary.{name} must be a list of values, got {values!r}")
         for name, how in self.sample.items():
             is_single = isinstance(how, Mapping) and len(how) == 1
-            kind, ends = next(iter(how.items())) if is_single else ("", ())
+            kind, ends = next(iter(how.items())) if is_single else ("", [])
             several, least = is_sequence(ends) and len(ends) > 0, 0 if kind == "log_uniform" else -math.inf
             numbers = several and len(ends) == 2 and {*map(type, ends)} <= {int, float}
             is_range = numbers and kind in DRAWN and least < ends[0] <= ends[1] < math.inf

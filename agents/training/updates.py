@@ -134,8 +134,8 @@ def _pooled(state: TrainingState, newcomers: Batch, workers: Workers) -> tuple[T
         states = states + config.state_noise * noise
     loss, after = compute_gradients(state, batch[part], states[part], ages[part], n_steps)
     order = [places[rank :: workers.size] for rank in range(workers.size)]
-    for members, reached in zip(order, workers.gather(after).chunk(workers.size), strict=True):
-        pool.put(members, reached, n_steps)
+    for own_places, reached in zip(order, workers.gather(after).chunk(workers.size), strict=True):
+        pool.put(own_places, reached, n_steps)
     return loss, after
 
 

@@ -138,8 +138,9 @@ def draw_published(results: SweepResults, path: Path, width: FigureWidth = None)
                     x, y = np.array(points).T
                     floor = -np.inf if factor_of(column) == 1 else LOWEST
                     label = f"{model}, {task}" if tasks[model] > 1 else model
-                    style = {"color": COLOURS[i], "alpha": 0.65, "markersize": 6}
-                    axes.plot(x.clip(floor), y.clip(floor), "o", label=label, **style)
+                    axes.plot(
+                        x.clip(floor), y.clip(floor), "o", label=label, color=COLOURS[i], alpha=0.65, markersize=6
+                    )
             rank = spearman([x for _, x, _ in pairs], [y for _, _, y in pairs])
             words = f"{len(pairs)} rows" if rank is None else f"{len(pairs)} rows, rank correlation {rank:.2f}"
             axes.set_title(f"{column}\n{wrapped(words, panel_width(axes))}", fontsize="medium")
