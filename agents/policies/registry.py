@@ -151,9 +151,12 @@ def list_policies(*, all: bool = False) -> dict[str, PolicyInfo]:
 def split_prefix(name: str) -> tuple[str, str]:
     """Return the prefix of a policy's name, and the name without it.
 
-    The prefix is "symmetrised:", or a task and a colon such as "diameter:", or empty.
+    The prefix is "symmetrised:", or a task and a colon such as "diameter:", or empty. A name with both prefixes, in
+    either order, has the prefix "symmetrised:", because only a policy itself can solve another task.
     """
     before, colon, rest = name.partition(":")
+    if before in TASKS and rest.startswith(SYMMETRISED):
+        return SYMMETRISED, f"{before}:{rest.removeprefix(SYMMETRISED)}"
     known = colon and (before + colon == SYMMETRISED or before in TASKS)
     return (before + colon, rest) if known else ("", name)
 
@@ -219,8 +222,6 @@ def load(name: str | Path, **options: Any) -> Policy:
     before, rest = split_prefix(name)
     if before == SYMMETRISED:
         return _make("..rollouts.symmetrised:Symmetrised", {"policy": load(rest, **options)})
-    if before and rest.startswith(SYMMETRISED):  # only a policy itself can solve another task
-        return load(f"{SYMMETRISED}{before}{rest.removeprefix(SYMMETRISED)}", **options)
     if before:
         return for_task(load(rest, **options), before.removesuffix(":"))
     if name.lower().endswith(MODEL_FILE):

@@ -196,6 +196,12 @@ def test_what_cannot_be_symmetrised(make, message):
 def test_a_task_before_the_prefix_is_the_networks():
     policy = load("diameter:symmetrised:nca-shortest-path-hinted")
     assert (type(policy), policy.task, policy.policy.task) == (Symmetrised, "diameter", "diameter")
+    first, second = (
+        "symmetrised:shortest-path-DLRU:nca-shortest-path",
+        "shortest-path-DLRU:symmetrised:nca-shortest-path",
+    )
+    assert find_policy(first) == find_policy(second)
+    assert learned_from(first) == learned_from(second) == learned_from("nca-shortest-path")
 
 
 @pytest.mark.usefixtures("forgotten")

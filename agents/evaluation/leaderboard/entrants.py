@@ -65,7 +65,9 @@ def learned_from(name: str | None) -> tuple[str, str]:
 
     They come from the policy's card or, for a model file, from the description of the training run.
     """
-    name = split_prefix(name or "")[1]
+    prefix, name = split_prefix(name or "")
+    while prefix:
+        prefix, name = split_prefix(name)
     try:
         if name in list_policies(all=True) and name not in cards():
             return "by hand", "no mazes"
