@@ -102,6 +102,7 @@ def _read(path: Path, folder: Path) -> _Run | None:
     """Return the run in a folder, or why it cannot be read; None if the folder has no metrics, and no description that
     names the counter of their lines. Sweeps and results have neither."""
     name = path.relative_to(folder).as_posix()
+    about: Any = None
     try:
         with validated_read(path / DESCRIPTION, "does not describe a run"):
             about = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
@@ -119,7 +120,8 @@ def _read(path: Path, folder: Path) -> _Run | None:
         wrong = next((value for value in scores.values() if type(value) not in (int, float)), None)
         check(wrong is None, f"{path} has a score that is no number: {wrong!r:.60}")
     except (ValueError, OSError) as error:
-        return _Run(name, "", DAMAGED, f"{DAMAGED}: {error}", {}, {}) if os.path.lexists(path / METRICS) else None
+        is_run = os.path.lexists(path / METRICS) or (isinstance(about, Mapping) and about.get("counter") is not None)
+        return _Run(name, "", DAMAGED, f"{DAMAGED}: {error}", {}, {}) if is_run else None
     command = re.search(r"maze-nca-gym (\S+)", str(about.get("command")))
     kind = command[1] if command else ""
     if about.get("finished"):

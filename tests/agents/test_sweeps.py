@@ -527,6 +527,12 @@ class TestListing:
         shutil.rmtree(tmp_path / "a")
         shutil.rmtree(tmp_path / "b")
 
+    def test_a_damaged_run_without_metrics_is_listed_and_a_sweep_is_not(self, tmp_path):
+        for name, counter in (("run", "update"), ("sweep", None)):
+            a_run(tmp_path / name, 3, counter=counter)
+            (tmp_path / name / "metrics.jsonl").unlink()
+        assert [row[0] for row in list_runs(tmp_path, state="damaged").rows] == ["run"]
+
     def test_names_of_folders_do_not_steer_the_terminal(self, tmp_path, capsys):
         for name in ("\x1b[2Jx", "a\nb", "\udcff"):
             a_run(tmp_path / name, {})
