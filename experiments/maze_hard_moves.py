@@ -88,7 +88,7 @@ def measured(model: str, levels: str) -> Record:
     return {"exact": row.metrics.complete.value, "optimal": row.metrics.optimal.value}
 
 
-def write_network(out: Path, seed: int, n_answers: int, n_channels: int) -> Path:
+def write_network(out: Path, seed: int, n_answers: int, n_channels: int, n_stages: int) -> Path:
     """Write the network of the last stage as a policy for the package's own task, in the labels' order of directions.
 
     The task of the trainings exists in this experiment alone, so no other command could load their files. Like the
@@ -99,14 +99,15 @@ def write_network(out: Path, seed: int, n_answers: int, n_channels: int) -> Path
         seed: seed of the draws.
         n_answers: number of mazes that it learned from.
         n_channels: number of the network's channels.
+        n_stages: number of stages; folders of later stages, from an earlier command, are not read.
 
     Returns:
         The model's file.
     """
-    stages, folder = sorted(out.glob("stage-*")), out / "network"
+    stages, folder = [out / f"stage-{i + 1}" for i in range(n_stages)], out / "network"
     folder.mkdir(exist_ok=True)
     last = json.loads((stages[-1] / DESCRIPTION).read_text(encoding="utf-8"))
-    options = f"--seed {seed} --n-answers {n_answers} --n-channels {n_channels} --stages {len(stages)}"
+    options = f"--seed {seed} --n-answers {n_answers} --n-channels {n_channels} --stages {n_stages}"
     description = {
         "command": f"python -m experiments.maze_hard_moves --data FOLDER {options}",
         "data": f"{n_answers} of the 1,000 training mazes of Maze-Hard and parts of their answers, neither turned nor "
@@ -189,7 +190,7 @@ def main(
         )
         result = kept(model.parent / "validation.json", measured, str(model), str(out / "validation.npz"))
         print(f"stage {i + 1}: exact {result['exact']:.1%}, valid and optimal {result['optimal']:.1%}")
-    write_network(out, seed, n_answers, n_channels)
+    write_network(out, seed, n_answers, n_channels, stages)
     if test:
         LevelSet(read_original("test", data)[0], {"task": task}).save(out / "test.npz")
         result = kept(out / "test.json", measured, str(model), str(out / "test.npz"))

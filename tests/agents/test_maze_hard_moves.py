@@ -69,13 +69,13 @@ def test_a_level_with_other_walls_has_no_moves(solved):
 def test_a_network_is_written_for_the_task_that_every_command_knows(tmp_path):
     register_task(replace(SHORTEST_PATH, name=NAME))
     network = NCA(4, 8, cut_corners=True, n_iterations=None, task=NAME)
-    for i in (1, 2):
+    for i in (1, 2, 3):  # the last is of an earlier command with more stages
         (stage := tmp_path / f"stage-{i}").mkdir()
         save_model(network if i == 2 else NCA(4, 8, task=NAME), stage / "model")
         facts = {"device": "cpu", "processes": 1, "threads": i, "versions": {"torch": "2"}}
         (stage / DESCRIPTION).write_text(json.dumps(facts), encoding="utf-8")
         (stage / METRICS).write_text(f'{{"update": 1, "seconds": {i}}}\n', encoding="utf-8")
-    file = write_network(tmp_path, 3, 100, 8)
+    file = write_network(tmp_path, 3, 100, 8, 2)
     TASKS.remove(NAME)
     written = load(file)
     assert written.task == "shortest-path-DLRU"
