@@ -13,13 +13,13 @@ import networkx as nx
 import numpy as np
 import pytest
 from tables import for_each, refused, some_and_all
-from training_runs import POOL, tiny
+from training_runs import CPU, POOL, tiny
 
 from maze_nca_gym.agents import evolve, train
 from maze_nca_gym.agents.evolution import run as evolution
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import Batch
-from maze_nca_gym.agents.training import TrainingConfig, changed, data
+from maze_nca_gym.agents.training import TrainingConfig, TrainingState, changed, data
 from maze_nca_gym.agents.training.data import LevelStream, is_held_out, made_ahead
 from maze_nca_gym.mazes import levels, solvers
 from maze_nca_gym.mazes.benchmark_sets import BENCHMARK_SETS, held_out_levels
@@ -269,7 +269,9 @@ def test_level_sets_need_square_and_solvable_levels(tmp_path):
 @for_each("border", [True, False])
 def test_networks_need_a_border_if_all_levels_of_their_set_have_one(tmp_path, border):
     own_levels(tmp_path, size=6 if border else 8, border=border)
-    assert LevelStream(given(tmp_path)).guarantees.needs_border is border
+    state = TrainingState.start(given(tmp_path, ema_decay=0.9), CPU)
+    assert state.best_model.guarantees == state.model.guarantees == state.stream.guarantees
+    assert state.best_model.guarantees.needs_border is border
 
 
 @for_each(("fresh", "n"), [(0.0, 0), (0.25, 2), (1.0, 8)])
