@@ -41,18 +41,18 @@ def run_compile(*, automaton: str = "shortest-path", out: Path | None = None, **
 def run_check(**options: Any) -> int:
     """Run `check-proofs`; return 1 if a theorem depends on an axiom, or if an automaton's theorem covers its rules but
     not its network."""
-    found = check_proofs(**options)
-    Table.of_facts(found.theorems).print()
+    proofs = check_proofs(**options)
+    Table.of_facts(proofs.theorems).print()
     Table.of_facts(
-        {"coqc": found.coq, **{f"SHA-256, {name}": digest for name, digest in found.digests.items()}}
+        {"coqc": proofs.coq, **{f"SHA-256, {name}": digest for name, digest in proofs.digests.items()}}
     ).print()
-    print("  ".join(f"{name} {seconds:.1f} s" for name, seconds in found.seconds.items()))
-    if not found.holds:
-        print("\n".join(found.flaws))
+    print("  ".join(f"{name} {seconds:.1f} s" for name, seconds in proofs.seconds.items()))
+    if not proofs.holds:
+        print("\n".join(proofs.flaws))
         complain("a theorem depends on an axiom, or on a definition that Coq has not checked")
         return FAILED
-    print(f"all {len(found.theorems)} theorems are proven without an axiom, and coqchk has checked them again")
-    if options.get("automaton") is not None and not any(name.startswith("Joined.") for name in found.theorems):
+    print(f"all {len(proofs.theorems)} theorems are proven without an axiom, and coqchk has checked them again")
+    if options.get("automaton") is not None and not any(name.startswith("Joined.") for name in proofs.theorems):
         complain("the theorem is of the rules alone: that the network shows the answers is not checked")
         return FAILED
     return 0
@@ -60,9 +60,9 @@ def run_check(**options: Any) -> int:
 
 def run_check_refutations(**options: Any) -> int:
     """Check refutations; return 1 if one of them is not correct."""
-    found = check_refutations(**options)
-    wrong = {name: said for name, said in found.items() if said != "correct"}
-    print(f"{len(found) - len(wrong)} of {len(found)} are correct")
+    verdicts = check_refutations(**options)
+    wrong = {name: verdict for name, verdict in verdicts.items() if verdict != "correct"}
+    print(f"{len(verdicts) - len(wrong)} of {len(verdicts)} are correct")
     Table.of_facts(wrong).print()
     return FAILED if wrong else 0
 
@@ -87,27 +87,27 @@ def _summarise(
         f"{certificate.error:.3g} ({certificate.tolerance:g})"
     )
     described = json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))
-    found, means = described["proof"], described["signals"]
+    proof, means = described["proof"], described["signals"]
     if certificate.holds:
         claim = "does what the automaton does on every maze, of any size, at every iteration: proven, in float32"
-        claim += ", if its invariant holds, which is not proven" if found["verdict"] is None else ""
+        claim += ", if its invariant holds, which is not proven" if proof["verdict"] is None else ""
     # the facts, what the proof found, and where the model is
     Table.of_facts(
         {
             "policy": f"NCA, {answers}, {model.n_weights:,} weights, of which {n_used:,} are not zero",
             **more,
-            "verdict": found["verdict"] or "none",
+            "verdict": proof["verdict"] or "none",
             "certificate": claim,
-            "automaton": found["automaton"],
+            "automaton": proof["automaton"],
         }
     ).print()
-    if found["counterexample"]:
-        print(found["counterexample"])
+    if proof["counterexample"]:
+        print(proof["counterexample"])
     if means:
         print("after t iterations a signal is on where:")
         Table.of_facts(means).print()
     tell(f"model: {out / MODEL}")
-    if certificate.holds and found["verdict"] == "refuted":
+    if certificate.holds and proof["verdict"] == "refuted":
         complain(f"the automaton {automaton.name} is refuted: it does not show the answer on the maze above")
         return FAILED
     if certificate.holds:

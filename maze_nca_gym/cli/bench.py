@@ -26,9 +26,9 @@ def run(
         others = published_beside(name)
         scores, lines, cells = scores_of(rows, others), lines_of(rows, others), []
         for line in lines:
-            found = (f"{value}\n{spread.strip()}" if value else "" for value, spread in map(line.text, scores))
+            texts = (f"{value}\n{spread.strip()}" if value else "" for value, spread in map(line.text, scores))
             title = line.name if line.is_ours else f"{line.name} (published)"
-            cells.append((title, line.entry.learns_from.replace(", ", ",\n"), *found))
+            cells.append((title, line.entry.learns_from.replace(", ", ",\n"), *texts))
         columns = ["solver", "learns from", *(score.replace(" ", "\n") for score in scores)]
         Table(columns, cells, columns[2:], f"{name}: % of instances").print()
         if details:

@@ -39,18 +39,18 @@ class Command:
     @property
     def about(self) -> str:
         """The description of the command: its docstrings' paragraphs up to the first section, without examples."""
-        functions = [each for each in (self.function, self.run) if each is not None]
-        paragraphs = [text for each in functions for text in (inspect.getdoc(each) or "").split("\n\n")]
+        functions = [function for function in (self.function, self.run) if function is not None]
+        paragraphs = [text for function in functions for text in (inspect.getdoc(function) or "").split("\n\n")]
         return "\n\n".join(text for text in paragraphs if not text.startswith((">>>", "Args:", "Returns:", "Raises:")))
 
     @property
     def options(self) -> dict[str, Option]:
         """The options by name, without options that depend on the values of others."""
-        found = {} if self.function is None else dict(options_of_call(self.function))
+        options = {} if self.function is None else dict(options_of_call(self.function))
         for name, own in options_of_call(self.run).items():
-            found[name] = replace(found[name], type=own.type, default=own.default) if name in found else own
-        found["import"] = Option("import", str, default=None, group=_import, style=Shown("MODULE"))
-        return {name: option for name, option in found.items() if not option.style.python_only}
+            options[name] = replace(options[name], type=own.type, default=own.default) if name in options else own
+        options["import"] = Option("import", str, default=None, group=_import, style=Shown("MODULE"))
+        return {name: option for name, option in options.items() if not option.style.python_only}
 
     def read(self, words: Sequence[str], prog: str) -> Callable[[], int]:
         """Return a function that runs the command with the options in `words`.
@@ -60,15 +60,15 @@ class Command:
             ValueError: a module that cannot be imported, an unknown option, or a bad value.
         """
         own = options = self.options
-        given, _ = split_words(own, words, prog)
-        _import(*given.get("import", ()))
+        by_name, _ = split_words(own, words, prog)
+        _import(*by_name.get("import", ()))
         further = further_options(self.function)
         if further is not None:
             named: dict[str, str] = {}
             for _ in range(1 + len(further.named_by)):  # what is named may have options, whose words name no more
                 options = {**own, **further.options_of(named), **own}
-                given, _ = split_words(options, words, prog)
-                named = {name: given[name][0] for name in further.named_by if name in given}
+                by_name, _ = split_words(options, words, prog)
+                named = {name: by_name[name][0] for name in further.named_by if name in by_name}
         if {"-h", "--help"} & {*words}:
             examples = [f"{prog} {example}".strip() for example in self.examples]
             show_help(options, prog, self.about, examples, (self.function, self.run, _import))
@@ -153,8 +153,8 @@ def complete(*, shell: Annotated[str, OneOf(SHELLS), Shown("SHELL", positional=T
     def add(path: str, command: Command | Commands) -> None:
         if isinstance(command, Commands):
             words[path] = [*command.within, *([] if path else ["help"])]
-            for name, each in command.within.items():
-                add(f"{path} {name}".strip(), each)
+            for name, inner in command.within.items():
+                add(f"{path} {name}".strip(), inner)
         else:
             further = further_options(command.function)
             options = {**({} if further is None else further.options_of({})), **command.options}

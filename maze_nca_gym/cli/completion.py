@@ -32,7 +32,7 @@ _ZSH = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bash
 
 def bash(words: Mapping[str, Sequence[str]], flags: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
     """Return a script for bash; see `fish`. Where no word fits, the script completes file names."""
-    after = {f"{name}:": each for name, each in words.items()}
+    after = {f"{name}:": following for name, following in words.items()}
     after |= {f"{name}:{flag}": known for name, own in flags.items() for flag, known in own.items()}
     paths = [path for path in words if path]
     return _BASH.format(

@@ -13,15 +13,15 @@ def run(*, out: Path = Path("runs/doubt"), **options: Any) -> int:
     """Exit with 1 if an exact policy fails, and with 130 after Ctrl-C."""
     from maze_nca_gym.agents.doubting.record import FILES
 
-    found = doubt(out=out, **options)
-    found.table().print()
-    if found.failure is not None:
-        tell(f"\n{found.drawing()}\n")
-        tell(f"play it: {found.command}")
+    result = doubt(out=out, **options)
+    result.table().print()
+    if result.failure is not None:
+        tell(f"\n{result.drawing()}\n")
+        tell(f"play it: {result.command}")
     tell(f"results: {', '.join(str(out / name) for name in FILES if (out / name).exists())}")
-    if found.is_interrupted:
+    if result.is_interrupted:
         return INTERRUPTED
-    if found.failure is not None and found.model.guarantees.exact:
-        complain(f"{found.policy} is exact, yet it fails on this maze")
+    if result.failure is not None and result.model.guarantees.exact:
+        complain(f"{result.policy} is exact, yet it fails on this maze")
         return FAILED
     return 0

@@ -36,12 +36,12 @@ def run(
     from maze_nca_gym.agents.evaluation.figure_options import FIGURES
     from maze_nca_gym.agents.policies.policy import cost_note
 
-    found = named_policies(policies)
+    named = named_policies(policies)
     results = evaluate(policies, out=out, format=format, **options)
     _print_results(results, details)
     if options.get("n") is None and options.get("levels") is None:
         print(f"measured on the first {DEFAULT_N} levels of each set; --n 8192 takes whole sets")
-    for name, policy in found.items():
+    for name, policy in named.items():
         if policy.output in DRAWINGS:
             print(f"{name} {DRAWINGS[policy.output].note}")
         if policy.engine_hints.passes > 1:
@@ -81,9 +81,9 @@ def _print_results(results: Sequence[Result], details: bool) -> None:
     # the cells of each further table, by column
     def accuracies(result: Result) -> dict[str, str]:
         n, final = result.evaluation.n_levels, result.metrics
-        found = {"accuracy": (final.accuracy, n), "paper's": (final.paper_accuracy, n // MINIBATCH)}
-        halves = {name: f" ± {(it.high - it.low) / 2:.4f}" * (of > 1) for name, (it, of) in found.items()}
-        return {name: f"{it.value:.4f}{halves[name]}" for name, (it, _) in found.items()}
+        figures = {"accuracy": (final.accuracy, n), "paper's": (final.paper_accuracy, n // MINIBATCH)}
+        halves = {name: f" ± {(it.high - it.low) / 2:.4f}" * (of > 1) for name, (it, of) in figures.items()}
+        return {name: f"{it.value:.4f}{halves[name]}" for name, (it, _) in figures.items()}
 
     def agreement(result: Result) -> dict[str, str]:
         kinds = result.evaluation.agreement.items()
@@ -94,12 +94,12 @@ def _print_results(results: Sequence[Result], details: bool) -> None:
     def long_run(result: Result) -> dict[str, str]:
         from maze_nca_gym.agents.evaluation.stability import LONGER
 
-        found = _stability_of(result)
+        stability = _stability_of(result)
         return {
-            "n": f"{found.n_levels:,}",
-            "usual": _short(found.before.complete.value),
-            f"{LONGER} x\nsteps": _short(found.after.complete.value),
-            **{f"{c.fraction * 100:g} %\ncorrupt": _short(c.after.complete.value) for c in found.corruption},
+            "n": f"{stability.n_levels:,}",
+            "usual": _short(stability.before.complete.value),
+            f"{LONGER} x\nsteps": _short(stability.after.complete.value),
+            **{f"{c.fraction * 100:g} %\ncorrupt": _short(c.after.complete.value) for c in stability.corruption},
         }
 
     def habits(result: Result) -> dict[str, str]:
@@ -107,9 +107,9 @@ def _print_results(results: Sequence[Result], details: bool) -> None:
         return {name: _short(getattr(path, name)) for name in ("fixed_point", "limit_cycle", "aperiodic")}
 
     def hysteresis(result: Result) -> dict[str, str]:
-        found = _stability_of(result)
-        edits = {e.edit: f"{_short(e.hysteresis.value)} of {e.n_levels:,}" for e in found.edits}
-        return edits | ({} if found.hysteresis is None else {"all": _short(found.hysteresis.value)})
+        stability = _stability_of(result)
+        edits = {e.edit: f"{_short(e.hysteresis.value)} of {e.n_levels:,}" for e in stability.edits}
+        return edits | ({} if stability.hysteresis is None else {"all": _short(stability.hysteresis.value)})
 
     # the further tables: of all results, of those with a kind for each path, and of disturbed runs
     _print_rows(results, "accuracy after the last step, ours and the paper's", accuracies)
@@ -132,16 +132,16 @@ def _print_rows(results: Sequence[Result], title: str, describe: Callable[[Resul
 
 
 def _metrics(result: Result) -> dict[str, str]:
-    found, final = result.evaluation, result.metrics
-    used = found.curve[-1].step  # fewer than were allowed if the last level finished earlier
+    evaluation, final = result.evaluation, result.metrics
+    used = evaluation.curve[-1].step  # fewer than were allowed if the last level finished earlier
     shown = {
-        "n": f"{found.n_levels:,}",
-        "steps": f"{used:,}\nof {found.n_steps:,}" if used < found.n_steps else f"{used:,}",
+        "n": f"{evaluation.n_levels:,}",
+        "steps": f"{used:,}\nof {evaluation.n_steps:,}" if used < evaluation.n_steps else f"{used:,}",
     }
     for name in ("complete", "optimal"):
         it = getattr(final, name)
         shown[name] = f"{percent(it.value)}\n{100 * it.low:.2f} to {100 * it.high:.2f}"
-    named = {name: f"{it.value:.4f}" for name, it in found.named.items()}
+    named = {name: f"{it.value:.4f}" for name, it in evaluation.named.items()}
     return {**shown, "accuracy": f"{final.accuracy.value:.4f}", **named}
 
 

@@ -85,7 +85,7 @@ def list_levels(
     if json:
         tell_json(dict(zip(("name", "kind", "levels", "rows", "columns"), row, strict=True)) for row in listed)
         return 0
-    streams = {name: f"{each.n:,} x {each.stream}" for name, each in BENCHMARK_SETS.items() if each.stream > 1}
+    streams = {name: f"{entry.n:,} x {entry.stream}" for name, entry in BENCHMARK_SETS.items() if entry.stream > 1}
     sizes = {
         name: (streams.get(name, f"{n:,}"), f"{height} x {width}") if n else ("any", "any")
         for name, _, n, height, width in listed
@@ -104,12 +104,12 @@ def list_levels(
     rows: list[tuple[str, ...]] = []
     for name, pack in packs.items():
         config = pack.config
-        against = ", ".join(f"{each['policy']}, {each['iterations']} iterations" for each in config["policies"])
+        against = ", ".join(f"{rival['policy']}, {rival['iterations']} iterations" for rival in config["policies"])
         figures = (f"{config['before'][figure]:.3g} to {config['after'][figure]:.3g}" for figure in _FIGURES)
         rows.append((name, *sizes[name], against, *figures))
     numbers = ("levels", "tiles", *_FIGURES)
     Table(("pack", "levels", "tiles", "evolved against", *_FIGURES), rows, numbers).print()
-    rows = [(name, *sizes[name], each.stands_for) for name, each in BENCHMARK_SETS.items()]
+    rows = [(name, *sizes[name], benchmark.stands_for) for name, benchmark in BENCHMARK_SETS.items()]
     Table(("benchmark set", "levels", "tiles", "what they are"), rows, numbers=("levels", "tiles")).print()
     rows = []
     for name, generator in GENERATORS.items():

@@ -56,7 +56,7 @@ def list_them(*, all: bool = False, details: bool = False, json: bool = False) -
         lines: list[tuple[str, ...]] = [
             (task if role == MAIN else f"{task}, {role}s", "channels", "levels", "complete")
         ]
-        lines += [(name, *("?" if each is None else str(each) for each in measured[name])) for name in infos]
+        lines += [(name, *("?" if figure is None else str(figure) for figure in measured[name])) for name in infos]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for row, (name, *cells) in enumerate(lines):
             style = "bold" if row else "table.title"

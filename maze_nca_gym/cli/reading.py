@@ -49,7 +49,7 @@ def split_words(
     """
     flags = {flag(option.name): option for option in options.values() if not option.style.positional}
     positional = [option for option in options.values() if option.style.positional]
-    given: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     wrong, loose, rest = [], [], list(words)
     while rest:
         word = rest.pop(0)
@@ -62,10 +62,10 @@ def split_words(
         on = typed in flags
         option = flags.get(typed if on else "--" + typed.removeprefix("--no-"))
         if option is None or not (on or _is_switch(option)):
-            guess = meant(typed.lstrip("-"), [each.name for each in flags.values()])
-            guess = re.sub(r"'(\w+)'", lambda found: flag(found[1]), guess) or "; --help lists all"
+            guess = meant(typed.lstrip("-"), [option.name for option in flags.values()])
+            guess = re.sub(r"'(\w+)'", lambda quoted: flag(quoted[1]), guess) or "; --help lists all"
             wrong.append(f"there is no option {typed}{guess}")
-            names = {name for each in positional for name in names_of(each)}
+            names = {name for option in positional for name in names_of(option)}
             while not equals and rest and _NAME.match(rest[0]) is None and rest[0] not in names:
                 rest.pop(0)
             continue
@@ -78,19 +78,19 @@ def split_words(
             if option.optional and taken == ["None"]:
                 break
         if _is_switch(option):
-            said = taken[0] if taken else "True"
-            taken = [said if on or said == "None" else str(said != "True")]
+            switch = taken[0] if taken else "True"
+            taken = [switch if on or switch == "None" else str(switch != "True")]
         least = 1 if option.optional and taken == ["None"] else _size(option)
         if len(taken) >= least:
-            given[option.name] = taken
+            by_name[option.name] = taken
         else:
             wrong.append(f"{typed} needs {f'{least} values' if least > 1 else 'a value'}")
     # words without an option go to the positional ones, in order
     for option in positional:
         n = len(loose) if _several(option) else 1
         if loose:
-            given[option.name], loose = loose[:n], loose[n:]
-    return given, wrong + [f"{prog} takes no {' '.join(loose)}; --help describes it"] * bool(loose)
+            by_name[option.name], loose = loose[:n], loose[n:]
+    return by_name, wrong + [f"{prog} takes no {' '.join(loose)}; --help describes it"] * bool(loose)
 
 
 def read_values(options: Mapping[str, Option], words: Sequence[str], prog: str) -> dict[str, Any]:
@@ -99,13 +99,13 @@ def read_values(options: Mapping[str, Option], words: Sequence[str], prog: str) 
     Raises:
         ValueError: an unknown option, a missing one, or a bad value.
     """
-    given, wrong = split_words(options, words, prog)
+    by_name, wrong = split_words(options, words, prog)
     if wrong:
         raise ValueError(wrong[0])
-    found = {name: read_option(option, given[name]) for name, option in options.items() if name in given}
-    lacking = [_shown(each) for name, each in options.items() if each.default is REQUIRED and name not in found]
+    values = {name: read_option(option, by_name[name]) for name, option in options.items() if name in by_name}
+    lacking = [_shown(option) for name, option in options.items() if option.default is REQUIRED and name not in values]
     check(not lacking, f"{prog} needs {', '.join(lacking)}; --help describes it")
-    return found
+    return values
 
 
 def read_option(option: Option, words: Sequence[str]) -> Any:

@@ -37,11 +37,11 @@ def run(*, out: Path = Path("runs/solve"), picture: str = "gif", **options: Any)
 
 def run_large(*, out: Path = Path("runs/large"), **options: Any) -> int:
     """Print when the answer was complete, and when nothing changed any more."""
-    found = solve_large(out=out, **options)
+    result = solve_large(out=out, **options)
     if number_in_environment("RANK", 0) == 0:  # only one of torchrun's processes prints the result
-        print(f"complete after {found.drawn:,} iterations, at rest after {found.still:,}")
-        print(f"{found.computed:,} blocks of 8 x 8 tiles computed")
-        tell(f"results: {', '.join(map(str, found.answers))}, {out / 'state.safetensors'}")
+        print(f"complete after {result.drawn:,} iterations, at rest after {result.still:,}")
+        print(f"{result.computed:,} blocks of 8 x 8 tiles computed")
+        tell(f"results: {', '.join(map(str, result.answers))}, {out / 'state.safetensors'}")
     return 0
 
 

@@ -31,11 +31,11 @@ def run(*, what: str | Path | Mapping[str, Any], **options: Any) -> int:
     with _Watch() as watch:
         results = sweep(what, on_change=watch.show, **options)
     shown = [results] if results.refit is None else [results, results.refit]
-    for each in shown:
-        for table in each.tables_of_sets():
+    for summary in shown:
+        for table in summary.tables_of_sets():
             table.print()
-        print(each.about)
-        tell(f"results: {each.out}")
+        print(summary.about)
+        tell(f"results: {summary.out}")
     return max(map(_verdict, shown))
 
 

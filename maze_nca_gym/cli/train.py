@@ -37,8 +37,8 @@ def run(
         own = {name: options.pop(name) for name in options_of_call(train).keys() & options.keys()}
         refused = own.keys() - {"device", "tensorboard"}
         check(not refused, f"with --seeds there is no {', '.join(map(flag, sorted(refused)))}")
-        what = {"preset": preset, "options": options, "seeds": seeds}
-        return sweep.run(what=what, out=out, format=format, figure_width=figure_width, **own)
+        scenario = {"preset": preset, "options": options, "seeds": seeds}
+        return sweep.run(what=scenario, out=out, format=format, figure_width=figure_width, **own)
     check(format == "png" and figure_width is None, "--format and --figure-width are for the sweep of several --seeds")
     from maze_nca_gym.agents.runs import DESCRIPTION, METRICS, duration, number_in_environment, read_metrics
     from maze_nca_gym.agents.training import LEVELS, MODEL, Diverged

@@ -107,14 +107,14 @@ class DeviceBackend(NumpyBackend):
         # Also the error against the path's own rounding. That one counts if the path is another optimum, which only the
         # host can decide.
         shown, references = path.clamp(0, 1), (state.wanted.float(), rounded.float())
-        errors = [(shown - each).square().flatten(1).sum(dim=1, dtype=torch.float64) for each in references]
+        errors = [(shown - reference).square().flatten(1).sum(dim=1, dtype=torch.float64) for reference in references]
         # one number an episode, in one pass: a NaN or infinity anywhere is its largest magnitude
         finite = torch.linalg.vector_norm(action.flatten(1), torch.inf, dim=1).isfinite()
-        drawn = rounded.flatten(1)
-        figures = torch.stack([finite.double(), n_wrong.double(), drawn.sum(dim=1).double(), *errors], dim=1)
-        split, area = figures.shape[1] * figures.element_size(), drawn.shape[1]
+        flat = rounded.flatten(1)
+        figures = torch.stack([finite.double(), n_wrong.double(), flat.sum(dim=1).double(), *errors], dim=1)
+        split, area = figures.shape[1] * figures.element_size(), flat.shape[1]
         # Eight tiles a byte, the first one highest, as NumPy packs bits.
-        bits = pad(drawn, (0, -area % 8)).view(len(drawn), -1, 8)
+        bits = pad(flat, (0, -area % 8)).view(len(flat), -1, 8)
         values = 1 << torch.arange(7, -1, -1, dtype=torch.uint8, device=bits.device)
         packed = (bits * values).sum(dim=2, dtype=torch.uint8)
         # Numbers and bits travel as the bytes of one tensor, because every read waits for all queued work.
@@ -155,10 +155,10 @@ class DeviceBackend(NumpyBackend):
         if not host:
             return list(arrays)
         # each begins at a multiple of eight bytes, which numbers of 64 bits need
-        rows = [np.pad(each.flatten().view(torch.uint8).numpy(), (0, -each.nbytes % 8)) for each in host]
-        there: Any = upload(np.concatenate(rows), self._device)
-        parts = zip(host, there.split([len(row) for row in rows]), strict=True)
-        sent = (part[: each.nbytes].view(each.dtype).view(each.shape) for each, part in parts)
+        rows = [np.pad(array.flatten().view(torch.uint8).numpy(), (0, -array.nbytes % 8)) for array in host]
+        uploaded: Any = upload(np.concatenate(rows), self._device)
+        parts = zip(host, uploaded.split([len(row) for row in rows]), strict=True)
+        sent = (part[: array.nbytes].view(array.dtype).view(array.shape) for array, part in parts)
         return [array if isinstance(array, Tensor) else next(sent) for array in arrays]
 
     def host(self, channels: Tensor) -> NDArray[np.float32]:
@@ -170,8 +170,8 @@ def _check_tensor(action: Any, shape: tuple[int, ...]) -> Tensor:
     if not isinstance(action, Tensor):
         raise ValueError(f'with output="torch" the action must be a torch.Tensor, got {type(action).__name__}')
     if action.layout != torch.strided or action.is_meta:
-        what = "without values, on the meta device" if action.is_meta else f"of layout {action.layout}"
-        raise ValueError(f"the action must be a dense tensor with values, got one {what}")
+        kind = "without values, on the meta device" if action.is_meta else f"of layout {action.layout}"
+        raise ValueError(f"the action must be a dense tensor with values, got one {kind}")
     if tuple(action.shape) != shape:
         raise ValueError(f"the action must have shape {shape}, got {tuple(action.shape)}")
     if not action.is_floating_point():

@@ -45,9 +45,9 @@ def check_generator_options(environment: type, generator: str, levels: object, o
     own = [parameter.name for parameter in parameters if parameter.kind != parameter.VAR_KEYWORD]
     GENERATORS.find(generator)
     generators = [generator] if levels is None else GENERATORS
-    further = dict.fromkeys(name for each in generators for name in generator_defaults(each))
-    given = (name for name in options if name != "endpoints")  # which `Task.generate` refuses
-    check_keywords(environment.__name__, given, [*own, *further, "border"])
+    further = dict.fromkeys(name for generator_name in generators for name in generator_defaults(generator_name))
+    keywords = (name for name in options if name != "endpoints")  # which `Task.generate` refuses
+    check_keywords(environment.__name__, keywords, [*own, *further, "border"])
 
 
 def shape_and_border(

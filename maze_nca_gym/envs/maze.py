@@ -148,13 +148,13 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
                 nothing has changed then.
         """
         # Everything that may fail comes first, so a refused reset changes nothing, not even the seed.
-        given = self.source.given(check_reset_options(options))
+        levels = self.source.given(check_reset_options(options))
         super().reset(seed=check_seed(seed))
         self._turn = self._turn if seed is None else 0
-        one = np.zeros(1, np.intp)
-        self._begin(self._choose(one, self._draw) if given is None else given)
+        episode = np.zeros(1, np.intp)
+        self._begin(self._choose(episode, self._draw) if levels is None else levels)
         while self._view.show(self.state, 0, self._edit):
-            self._begin(self._choose(one, self._draw))
+            self._begin(self._choose(episode, self._draw))
         start = self._require_start()
         info = {"target": start.target[0].copy(), "solution_length": int(start.length[0])}
         return {"maze": start.maze[0].copy(), "state": self._outcome.channels}, info

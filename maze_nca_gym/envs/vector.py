@@ -130,17 +130,17 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         if is_sequence(first):
             if len(first) != n:
                 raise ValueError(f"a sequence of seeds must have one for each of {n} envs, got {len(first)}")
-            seeds = [check_seed(each) for each in first]
+            seeds = [check_seed(value) for value in first]
         else:
             first = check_seed(first)
             seeds = [None if first is None else first + i for i in range(n)]
-        given = self.source.given(options, n)
+        levels = self.source.given(options, n)
         for i, own in enumerate(seeds):
             if i not in self._rngs or (mask[i] and own is not None):
                 self._rngs[i], self._rng_seeds[i] = seeding.np_random(own)
                 self._turns[i] = i
         rows = np.flatnonzero(mask)
-        self._begin(rows, self._choose(rows, self._draw) if given is None else given[rows])
+        self._begin(rows, self._choose(rows, self._draw) if levels is None else levels[rows])
         return self._observation(), self._reset_info(mask)
 
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, Infos]:
@@ -224,9 +224,9 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         """
         infos: Infos = {}
         for key, array in values.items():
-            kept = array.copy()
-            kept[~mask] = 0
-            infos |= {key: kept, f"_{key}": mask.copy()}
+            masked = array.copy()
+            masked[~mask] = 0
+            infos |= {key: masked, f"_{key}": mask.copy()}
         return dict(zip(infos, self._backend.out(*infos.values()), strict=True))
 
     @property  # type: ignore[misc]
@@ -291,7 +291,7 @@ def make_backend(device: Any, output: str) -> NumpyBackend:
         return NumpyBackend()
     from maze_nca_gym.envs.backend_torch import DeviceBackend, TorchBackend, find_device
 
-    found = find_device(device, "the scores of a step")
+    torch_device = find_device(device, "the scores of a step")
     if output == "numpy":
         raise ValueError(f'device={device!r} keeps its arrays there: ask for output="torch", or device="cpu"')
-    return TorchBackend() if found.type == "cpu" else DeviceBackend(found)
+    return TorchBackend() if torch_device.type == "cpu" else DeviceBackend(torch_device)

@@ -92,8 +92,8 @@ def to_jaxued(tiles: ArrayLike) -> dict[str, Any]:
     levels = as_tiles(tiles)
     if levels.ndim == 3:
         check(len(levels) > 0, "a batch needs at least one level, got 0")
-        each = _in_turn(to_jaxued, levels)
-        return {name: np.stack([fields[name] for fields in each]) for name in each[0]}
+        records = _in_turn(to_jaxued, levels)
+        return {name: np.stack([fields[name] for fields in records]) for name in records[0]}
     agent, goal = (place[::-1].astype(np.uint32) for place in _ends(levels, (1,)))
     fields = {"wall_map": levels == Tile.WALL, "goal_pos": goal, "agent_pos": agent, "agent_dir": np.uint8(0)}
     return {**fields, "width": levels.shape[1], "height": levels.shape[0]}
@@ -111,8 +111,8 @@ def from_jaxued(level: Any) -> Tiles:
     if fields["wall_map"].ndim == 3:
         shapes = [array.shape for array in fields.values()]
         check(len({shape[:1] for shape in shapes}) == 1, f"fields must be of as many levels each, got {shapes}")
-        each = zip(*fields.values(), strict=True)
-        return stack_levels(_in_turn(from_jaxued, [dict(zip(fields, values, strict=True)) for values in each]))
+        rows = zip(*fields.values(), strict=True)
+        return stack_levels(_in_turn(from_jaxued, [dict(zip(fields, values, strict=True)) for values in rows]))
     tiles = _binary(fields, "wall_map", 2).astype(np.uint8) * np.uint8(Tile.WALL)
     _put(tiles, Tile.SOURCE, "agent_pos", np.flip(fields["agent_pos"]))
     _put(tiles, Tile.TARGET, "goal_pos", np.flip(fields["goal_pos"]))
@@ -161,10 +161,10 @@ def from_maze_dataset(mazes: Any) -> Tiles:
     if isinstance(mazes, Mapping) or hasattr(mazes, "connection_list"):
         return _from_lattice(mazes)
     try:
-        each = iter(mazes)
+        iterator = iter(mazes)
     except TypeError as error:
         raise ValueError(f"{type(mazes).__name__} is no maze of maze-dataset, and no sequence of these") from error
-    return stack_levels(_in_turn(_from_lattice, each))
+    return stack_levels(_in_turn(_from_lattice, iterator))
 
 
 def _from_lattice(maze: Any) -> Tiles:
@@ -265,7 +265,7 @@ def load_zanj(path: str | Path) -> LevelSet:
 
     def part(archive: zipfile.ZipFile, name: str, least: int) -> Any:
         """Return the array or JSON of a part of an archive, unless it unpacks to more than mazes need."""
-        size, packed = archive.getinfo(name).file_size, sum(each.compress_size for each in archive.infolist())
+        size, packed = archive.getinfo(name).file_size, sum(member.compress_size for member in archive.infolist())
         most = max(least, _MOST_UNPACKED * packed)
         check(size <= most, f"{name} unpacks to {size:,} bytes, at most {most:,} are read")
         try:
@@ -364,13 +364,13 @@ def _kinds(colours: NDArray[Any]) -> NDArray[np.uint8]:
 
 def _in_turn(convert: Callable[[Any], Any], levels: Iterable[Any]) -> list[Any]:
     """Return what a function makes of each level; its errors name the level."""
-    found: list[Any] = []
+    converted: list[Any] = []
     try:
         for level in levels:
-            found.append(convert(level))  # noqa: PERF401  # a comprehension would lose how many there are
+            converted.append(convert(level))  # noqa: PERF401  # a comprehension would lose how many there are
     except ValueError as error:
-        raise ValueError(f"level {len(found)}: {error}") from error
-    return found
+        raise ValueError(f"level {len(converted)}: {error}") from error
+    return converted
 
 
 def _ends(tiles: Tiles, allowed: tuple[int, ...] = (0, 1)) -> list[NDArray[np.int64]]:
@@ -383,10 +383,10 @@ def _ends(tiles: Tiles, allowed: tuple[int, ...] = (0, 1)) -> list[NDArray[np.in
 
 def _fields(thing: Any, *names: str, optional: tuple[str, ...] = ()) -> dict[str, NDArray[Any]]:
     """Return attributes of an object, or entries of a mapping, as arrays."""
-    found = thing if isinstance(thing, Mapping) else getattr(thing, "__dict__", {})
-    missing = [name for name in names if name not in found]
+    entries = thing if isinstance(thing, Mapping) else getattr(thing, "__dict__", {})
+    missing = [name for name in names if name not in entries]
     check(not missing, f"{type(thing).__name__} has no {', '.join(missing)}")
-    return {name: as_array(found[name], name) for name in (*names, *optional) if name in found}
+    return {name: as_array(entries[name], name) for name in (*names, *optional) if name in entries}
 
 
 def _binary(fields: Mapping[str, NDArray[Any]], name: str, ndim: int) -> NDArray[Any]:

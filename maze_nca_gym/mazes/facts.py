@@ -95,10 +95,10 @@ def read_at(picture: Picture, at: Place, state: Callable[[Place], Mapping[IntEnu
     are those of a state: place -> the value of each signal."""
 
     def read(seen: Any, tap: str) -> Truth:
-        there = moved(at, tap)
+        place = moved(at, tap)
         if isinstance(seen, TileKind):
-            return picture.tile(seen, there)
-        return picture.true(seen, there) if state is None else state(there)[seen]
+            return picture.tile(seen, place)
+        return picture.true(seen, place) if state is None else state(place)[seen]
 
     return read
 
@@ -350,7 +350,7 @@ def read_once(
         ValueError: the function fails, or uses anything but operators on the values that it reads.
     """
     try:
-        found = dict(function(SYMBOLS, CENTRE, Formula(None)))
+        terms = dict(function(SYMBOLS, CENTRE, Formula(None)))
     except Exception as error:  # it is anything that its author wrote
         raise ValueError(
             f"{who} must join what it reads of the picture by operators such as & and <=: "
@@ -360,7 +360,7 @@ def read_once(
     def evaluated(picture: Picture, at: Place, t: Number) -> dict[Key, Any]:
         known = dict[Formula, Any]()
         return {
-            key: each.value(picture, at, t, known) if isinstance(each, Formula) else each for key, each in found.items()
+            key: term.value(picture, at, t, known) if isinstance(term, Formula) else term for key, term in terms.items()
         }
 
     return evaluated

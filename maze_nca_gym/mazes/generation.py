@@ -277,14 +277,14 @@ def register_generator(name: str, generator: Callable[..., Tiles]) -> Callable[.
 
 def _try_out(name: str, generator: Callable[..., Tiles]) -> None:
     """Check what a generator returns for tiny levels."""
-    given = _keywords(generator)
-    if lacking := {"border", "endpoints"} - given.keys():
+    defaults = _keywords(generator)
+    if lacking := {"border", "endpoints"} - defaults.keys():
         raise ValueError(f"the generator {name} must take {' and '.join(sorted(lacking))} by keyword")
-    if needed := [option for option, default in given.items() if default is inspect.Parameter.empty]:
+    if needed := [option for option, default in defaults.items() if default is inspect.Parameter.empty]:
         raise ValueError(f"options of the generator {name} need defaults: {', '.join(needed)}")
     for border, endpoints in product((False, True), repeat=2):
         called = f"the generator {name}, called with size (12, 13), border={border} and endpoints={endpoints},"
-        wanted, made = (2, 12 + 2 * border, 13 + 2 * border), []
+        wanted, batches = (2, 12 + 2 * border, 13 + 2 * border), []
         for _ in range(2):
             try:
                 levels = generator(np.random.default_rng(0), 2, (12, 13), border=border, endpoints=endpoints)
@@ -293,16 +293,16 @@ def _try_out(name: str, generator: Callable[..., Tiles]) -> None:
             if not isinstance(levels, np.ndarray) or levels.shape != wanted or levels.dtype != np.uint8:
                 got = f"{levels.dtype} of {levels.shape}" if isinstance(levels, np.ndarray) else repr(levels)
                 raise ValueError(f"{called} must return uint8 tiles of shape {wanted}, got {got}")
-            made.append(levels)
-        if made[0].tobytes() != made[1].tobytes():
+            batches.append(levels)
+        if batches[0].tobytes() != batches[1].tobytes():
             raise ValueError(f"{called} returns other levels for the same seed: all randomness must come from rng")
-        if not endpoints and (made[0] == Tile.SOURCE).any():
+        if not endpoints and (batches[0] == Tile.SOURCE).any():
             raise ValueError(f"{called} returns levels with a source")
 
 
 GENERATORS: Registry[Callable[..., Tiles]] = Registry(
     "generator",
-    {each.__name__: each for each in (random, perfect, kruskal, loops, rooms, caves)},
+    {generator.__name__: generator for generator in (random, perfect, kruskal, loops, rooms, caves)},
     _try_out,
 )
 """Name -> generator: the names that environments and the command line take."""

@@ -60,15 +60,15 @@ class Graph:
         check(doors.dtype.kind in "iu" and doors.shape == (len(DIRECTIONS), tiles.size),
               f"doors must be (4, {tiles.size}) integers, got {doors.dtype} of {doors.shape}")  # fmt: skip
         doors, places = doors.astype(np.int64), np.arange(tiles.size)
-        for name, there in zip(DIRECTIONS, doors, strict=True):
-            wrong = (there < SHUT) | (there >= tiles.size)
+        for name, behind in zip(DIRECTIONS, doors, strict=True):
+            wrong = (behind < SHUT) | (behind >= tiles.size)
             at = int(wrong.argmax())
-            check(not wrong.any(), f"door {name} of place {at} must be {SHUT} to {tiles.size - 1}, got {there[at]}")
+            check(not wrong.any(), f"door {name} of place {at} must be {SHUT} to {tiles.size - 1}, got {behind[at]}")
             back = OPPOSITE[name]
-            wrong = (there >= 0) & (doors[DIRECTIONS.index(back)][there] != places)
+            wrong = (behind >= 0) & (doors[DIRECTIONS.index(back)][behind] != places)
             at = int(wrong.argmax())
-            leads = f"door {name} of place {at} leads to {there[at]}, whose door {back} leads to"
-            check(not wrong.any(), f"{leads} {doors[DIRECTIONS.index(back)][there[at]]}, not back")
+            leads = f"door {name} of place {at} leads to {behind[at]}, whose door {back} leads to"
+            check(not wrong.any(), f"{leads} {doors[DIRECTIONS.index(back)][behind[at]]}, not back")
         object.__setattr__(self, "tiles", tiles)
         object.__setattr__(self, "doors", doors)
 
@@ -110,19 +110,19 @@ class Graph:
             up[0] = down[-1] = SHUT
         doors = np.stack([up, left, down, right]).reshape(len(DIRECTIONS), -1)
         of_left, of_right = doors[DIRECTIONS.index("L")], doors[DIRECTIONS.index("R")]
-        for given in portals if np.iterable(portals) else [portals]:
-            pair = as_array(given, "a portal")
+        for portal in portals if np.iterable(portals) else [portals]:
+            pair = as_array(portal, "a portal")
             is_pair = pair.shape == (2, 2) and pair.dtype.kind in "iu"
-            check(is_pair, f"a portal must be two tiles, (row, col) each, got {given}")
+            check(is_pair, f"a portal must be two tiles, (row, col) each, got {portal}")
             pair = pair.tolist()
             for row, col in pair:
                 inside = 0 <= row < level.shape[0] and 0 <= col < level.shape[1]
                 check(inside, f"a portal must be on the level of {level.shape}, got {(row, col)}")
-            here, there = (int(places[row, col]) for row, col in pair)
-            for before, back, at in ((of_right, of_left, here), (of_left, of_right, there)):
+            here, beyond = (int(places[row, col]) for row, col in pair)
+            for before, back, at in ((of_right, of_left, here), (of_left, of_right, beyond)):
                 if before[at] >= 0:
                     back[before[at]] = before[at] = SHUT
-            of_right[here], of_left[there] = there, here
+            of_right[here], of_left[beyond] = beyond, here
         return cls(level, doors)
 
     @classmethod
@@ -141,10 +141,10 @@ class Graph:
         check_fraction("closed", closed)
         kinds, doors = as_tiles(np.atleast_2d(tiles), ndim=(2,), n_kinds=MOST_KINDS), []
         for _ in range(2):
-            there = np.where(rng.random(kinds.size) < closed, SHUT, rng.permutation(kinds.size))
-            back, is_open = np.full(kinds.size, SHUT), there >= 0
-            back[there[is_open]] = np.flatnonzero(is_open)
-            doors.append((there, back))
+            behind = np.where(rng.random(kinds.size) < closed, SHUT, rng.permutation(kinds.size))
+            back, is_open = np.full(kinds.size, SHUT), behind >= 0
+            back[behind[is_open]] = np.flatnonzero(is_open)
+            doors.append((behind, back))
         (up, down), (left, right) = doors
         return cls(kinds, np.stack([up, left, down, right]))
 
@@ -222,12 +222,12 @@ class Graph:
             ValueError: kinds of another shape, or no integers from 0 to 63.
         """
         kinds = self._kinds(tiles)
-        found, edge = np.where(kinds == Tile.TARGET, 0, -1), kinds == Tile.TARGET
+        moves, edge = np.where(kinds == Tile.TARGET, 0, -1), kinds == Tile.TARGET
         for n in count(1):
-            edge = reduce(or_, (self.look(edge, door) for door in DIRECTIONS)) & (kinds != Tile.WALL) & (found < 0)
+            edge = reduce(or_, (self.look(edge, door) for door in DIRECTIONS)) & (kinds != Tile.WALL) & (moves < 0)
             if not edge.any():
-                return found
-            found[edge] = n
+                return moves
+            moves[edge] = n
         raise AssertionError
 
     def _kinds(self, tiles: ArrayLike | None) -> Tiles:
@@ -284,8 +284,8 @@ class Graph:
         nearer = (self.look(paths, door) & (self.look(far, door, SHUT) == far - 1) for door in DIRECTIONS)
         goes_on = ~paths | (far == 0) | ((far > 0) & reduce(or_, nearer))
         n_moves = paths.sum(axis=(-2, -1)) - 1
-        found: NDArray[np.bool_] = (length >= 0) & (n_moves == length) & (paths & begins).any(axis=(-2, -1))
-        return found & goes_on.all(axis=(-2, -1))
+        matches: NDArray[np.bool_] = (length >= 0) & (n_moves == length) & (paths & begins).any(axis=(-2, -1))
+        return matches & goes_on.all(axis=(-2, -1))
 
     def ask(self, task: Task) -> Task:
         """Return a task whose levels are kinds of these places: a task about shortest paths, or one whose solver is a

@@ -113,10 +113,10 @@ def parse(text: str, letters: str = GLYPHS) -> Tiles:
     if not isinstance(text, str):
         raise ValueError(f"a drawing must be a text, got {type(text).__name__}")
     rows = [row.rstrip("\r\n") for row in text.strip("\n").splitlines()]
-    drawn = [i for i, row in enumerate(rows) if row.strip()]
-    if not drawn:
+    filled = [i for i, row in enumerate(rows) if row.strip()]
+    if not filled:
         raise ValueError("the level has no rows")
-    rows = rows[drawn[0] : drawn[-1] + 1]
+    rows = rows[filled[0] : filled[-1] + 1]
     indent = min(len(row) - len(row.lstrip(" ")) for row in rows)
     rows = [row[indent:] for row in rows]
     widths = {len(row) for row in rows}
@@ -212,9 +212,9 @@ def read_tiles(levels: str | Sequence[str] | ArrayLike, letters: str = GLYPHS) -
             text = "\n".join(levels)
             tiles, rows = parse(text, letters), parse(text.replace(" ", letters[Tile.EMPTY]), letters)
             if tiles.shape != rows.shape:
-                drawn = " or ".join(repr(to_text(each, letters=letters).splitlines()) for each in (rows, tiles))
+                drawings = " or ".join(repr(to_text(grid, letters=letters).splitlines()) for grid in (rows, tiles))
                 raise ValueError(
-                    f"spaces around a drawing can be tiles or its margin: draw {drawn}, "
+                    f"spaces around a drawing can be tiles or its margin: draw {drawings}, "
                     f"with {letters[Tile.EMPTY]!r} for each empty tile"
                 )
             return tiles
@@ -296,7 +296,7 @@ def clear_endpoints(tiles: Tiles) -> Tiles:
 def orientations(tiles: Tiles) -> Tiles:
     """Return (N, H, H) levels in all eight orientations, (8 N, H, H) uint8, unturned ones first."""
     both = (tiles, tiles.transpose(0, 2, 1))
-    return np.concatenate([np.rot90(each, turns, axes=(1, 2)) for each in both for turns in range(4)])
+    return np.concatenate([np.rot90(image, turns, axes=(1, 2)) for image in both for turns in range(4)])
 
 
 _WORD = np.dtype("<u8")
@@ -360,9 +360,9 @@ class LevelSet:
 
     def __repr__(self) -> str:
         n, height, width = self.tiles.shape
-        made = ", ".join(f"{name}={value!r}" for name, value in self.config.items())
+        text = ", ".join(f"{name}={value!r}" for name, value in self.config.items())
         return (
-            shorten(f"LevelSet({n:,} level{'s' * (n != 1)} of {height} x {width} tiles: {made}", 160).rstrip(": ") + ")"
+            shorten(f"LevelSet({n:,} level{'s' * (n != 1)} of {height} x {width} tiles: {text}", 160).rstrip(": ") + ")"
         )
 
     def __str__(self) -> str:

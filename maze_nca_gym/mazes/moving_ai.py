@@ -99,7 +99,7 @@ def load_scenarios(path: str | Path) -> LevelSet:
         )
     scaled = scale(read_map(map_path), (rows, cols))
     # each scenario must be of this map, from land to land
-    sizes = [f"{each.shape[0]} x {each.shape[1]}" for each in scenarios]
+    sizes = [f"{scenario.shape[0]} x {scenario.shape[1]}" for scenario in scenarios]
     for number, (scenario, size) in enumerate(zip(scenarios, sizes, strict=True), 2):
         if (scenario.map, size) != (scenarios[0].map, sizes[0]):
             raise _error(
@@ -117,7 +117,7 @@ def load_scenarios(path: str | Path) -> LevelSet:
                 raise _error(path, number, f"{where}, which is blocked; passable are {' '.join(PASSABLE)}")
     # its optimal length must be that of the map, as far as both are rounded
     map_tiles, lengths = tiles_of(scaled), np.empty(len(scenarios))
-    places = np.array([(each.start, each.goal) for each in scenarios], np.int64)
+    places = np.array([(scenario.start, scenario.goal) for scenario in scenarios], np.int64)
     starts, goals = np.ascontiguousarray((places @ (cols, 1)).T)
     kernels.octile_lengths(map_tiles, starts, goals, lengths)
     for number, (scenario, length) in enumerate(zip(scenarios, lengths.tolist(), strict=True), 2):
@@ -141,9 +141,9 @@ def read_map(path: str | Path) -> NDArray[np.str_]:
     """
     lines = _lines(path, "is no Moving AI map")
     for number, (pattern, wanted) in enumerate(zip(_HEADER, _WANTED, strict=True)):
-        given = lines[number] if number < len(lines) else ""
-        if not re.fullmatch(pattern, given.strip()):
-            raise _error(path, number + 1, f"the header has {wanted} here, got {given!r}")
+        line = lines[number] if number < len(lines) else ""
+        if not re.fullmatch(pattern, line.strip()):
+            raise _error(path, number + 1, f"the header has {wanted} here, got {line!r}")
     height, width = (int(lines[number].split()[1]) for number in (1, 2))
     if height * width > MOST_TILES:
         raise _error(path, 2, f"{height} x {width} is {height * width:,} tiles, at most {MOST_TILES:,} are read")
@@ -176,13 +176,13 @@ def read_scenarios(path: str | Path) -> list[Scenario]:
         words = line.split("\t")
         if len(words) != len(FIELDS):
             raise _error(path, number, f"a scenario has {len(FIELDS)} fields separated by tabs, got {len(words)}")
-        given = dict(zip(FIELDS, (word.strip() for word in words), strict=True))
+        texts = dict(zip(FIELDS, (word.strip() for word in words), strict=True))
         counted = [field for field in FIELDS if field not in ("map", "optimal length")]
         for field in counted:
-            if not re.fullmatch(r"\d{1,6}", given[field]):
-                raise _error(path, number, f"{field} is a number from 0 on, got {given[field]!r}")
+            if not re.fullmatch(r"\d{1,6}", texts[field]):
+                raise _error(path, number, f"{field} is a number from 0 on, got {texts[field]!r}")
         # The fields are in the order of `FIELDS`, x before y; a level has rows before columns.
-        bucket, width, height, x, y, goal_x, goal_y = (int(given[field]) for field in counted)
+        bucket, width, height, x, y, goal_x, goal_y = (int(texts[field]) for field in counted)
         if width < 1 or height < 1:
             raise _error(path, number, f"map width and map height are at least 1, got {width} and {height}")
         if max(x, goal_x) >= width or max(y, goal_y) >= height:
@@ -190,12 +190,12 @@ def read_scenarios(path: str | Path) -> list[Scenario]:
         if (x, y) == (goal_x, goal_y):
             raise _error(path, number, f"start and goal are two tiles in a level, and both are at x, y {x}, {y}")
         try:
-            length = float(given["optimal length"])
+            length = float(texts["optimal length"])
         except ValueError:
             length = -1.0
         if not isfinite(length) or length < 0:
-            raise _error(path, number, f"optimal length is a number from 0 on, got {given['optimal length']!r}")
-        scenarios.append(Scenario(bucket, given["map"], (height, width), (y, x), (goal_y, goal_x), length))
+            raise _error(path, number, f"optimal length is a number from 0 on, got {texts['optimal length']!r}")
+        scenarios.append(Scenario(bucket, texts["map"], (height, width), (y, x), (goal_y, goal_x), length))
     return scenarios
 
 

@@ -122,8 +122,8 @@ class Edits:
     def draw(self, parents: Parents, noise: Words) -> Tiles:
         """Return (N, H, W) offspring, whose target may be out of reach."""
         levels = parents.tiles.copy()
-        what, where = _uniforms(noise[:, : self.n_edits]), _uniforms(noise[:, self.n_edits :])
-        kinds = (what * (len(Tile) if parents.has_endpoints else 2)).astype(np.uint8)
+        choices, where = _uniforms(noise[:, : self.n_edits]), _uniforms(noise[:, self.n_edits :])
+        kinds = (choices * (len(Tile) if parents.has_endpoints else 2)).astype(np.uint8)
         kernels.edit_tiles(levels, parents.margins, kinds, where)
         return levels
 
@@ -160,8 +160,8 @@ class Swaps:
         inner = (_uniforms(noise) * (height - 2 * margins) * inner_width).astype(np.int64)
         places = (inner // inner_width + margins) * width + inner % inner_width + margins
         flat, rows = parents.tiles.reshape(n, height * width).copy(), np.arange(n)
-        for one, other in zip(places.T[::2], places.T[1::2], strict=True):
-            flat[rows, one], flat[rows, other] = flat[rows, other], flat[rows, one]
+        for first, second in zip(places.T[::2], places.T[1::2], strict=True):
+            flat[rows, first], flat[rows, second] = flat[rows, second], flat[rows, first]
         return flat.reshape(n, height, width)
 
 
@@ -253,18 +253,18 @@ def offspring(
         noise = words(keys[pending], attempt * n_words, n_words)
         chosen = Parents(parents.tiles[pending], parents.margins[pending], parents.has_endpoints)
         uniforms = _uniforms(noise[:, 0])
-        drawn = mutation.draw(chosen, noise[:, 1:])
+        children = mutation.draw(chosen, noise[:, 1:])
         last = attempt == PATIENCE - 1
         if marked is not None:
-            solvable = (_ends(drawn) == _ends(chosen.tiles)).all(axis=0)
+            solvable = (_ends(children) == _ends(chosen.tiles)).all(axis=0)
         elif parents.has_endpoints:
-            solvable = np.empty(len(drawn), np.bool_)
-            kernels.join_endpoints(drawn, uniforms, mutation.moves_target or last, solvable)
+            solvable = np.empty(len(children), np.bool_)
+            kernels.join_endpoints(children, uniforms, mutation.moves_target or last, solvable)
         else:
-            solvable = _any_tile(drawn != Tile.WALL)
+            solvable = _any_tile(children != Tile.WALL)
         for i in np.flatnonzero(~solvable) if last and marked is None else ():
             margin = chosen.margins[i]
-            inner = drawn[i, margin : height - margin, margin : width - margin]
+            inner = children[i, margin : height - margin, margin : width - margin]
             if parents.has_endpoints:  # a tile beside the enclosed source becomes the target
                 ((row, col),) = np.argwhere(inner == Tile.SOURCE)
                 beside = [(row - 1, col), (row, col - 1), (row + 1, col), (row, col + 1)]
@@ -276,11 +276,11 @@ def offspring(
             solvable[i] = True
         if own is not None:
             if solvable.any():
-                solvable[solvable] = own.is_answer(own.solve(drawn[solvable]))
-            drawn[~solvable] = chosen.tiles[~solvable]
+                solvable[solvable] = own.is_answer(own.solve(children[solvable]))
+            children[~solvable] = chosen.tiles[~solvable]
         # The last draw is kept in any case: it is solvable, or its parent.
-        levels[pending] = drawn
-        pending = pending[~(solvable & _any_tile(drawn != chosen.tiles))]
+        levels[pending] = children
+        pending = pending[~(solvable & _any_tile(children != chosen.tiles))]
     return levels
 
 

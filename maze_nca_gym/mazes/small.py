@@ -50,20 +50,20 @@ def small_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
 
     Kinds of tile that the task draws on none of these are put on every other level, instead of empty tiles.
     """
-    rng, found = np.random.default_rng(seed), list[Tiles]()
+    rng, mazes = np.random.default_rng(seed), list[Tiles]()
     for size in SIZES:
         for generator in GENERATORS:
             for border in (True, False):
                 levels = task.generate(rng, 1, size, generator, border=border)
                 closed = (levels == Tile.EMPTY) & (rng.random(levels.shape) < 0.3)
-                found += [*levels, *np.where(closed, np.uint8(Tile.WALL), levels)]
+                mazes += [*levels, *np.where(closed, np.uint8(Tile.WALL), levels)]
     _, most = task.count_limits
-    drawn = np.bincount(np.concatenate([maze.ravel() for maze in found]), minlength=task.n_tiles)
-    for kind in np.flatnonzero(drawn == 0):
-        for maze in found[::2]:
+    counts = np.bincount(np.concatenate([maze.ravel() for maze in mazes]), minlength=task.n_tiles)
+    for kind in np.flatnonzero(counts == 0):
+        for maze in mazes[::2]:
             places = rng.permutation(np.flatnonzero(maze == Tile.EMPTY))
             maze.flat[places[: min(most[kind], 1 + len(places) // 4)]] = kind
-    return tuple(found)
+    return tuple(mazes)
 
 
 def kinds_once(task: Task) -> tuple[int, ...]:
@@ -76,8 +76,8 @@ def larger_mazes(task: Task) -> tuple[Tiles, ...]:
     """Return (N, H, W) levels of a task, larger than `small_mazes`, with and without borders."""
     rng, by_border = np.random.default_rng(0), list[Tiles]()
     for size in LARGER:
-        drawn = [[task.generate(rng, 4, size, each, border=border) for border in (True, False)] for each in GENERATORS]
-        by_border += map(np.concatenate, zip(*drawn, strict=True))
+        levels = [[task.generate(rng, 4, size, name, border=border) for border in (True, False)] for name in GENERATORS]
+        by_border += map(np.concatenate, zip(*levels, strict=True))
     return tuple(by_border)
 
 
@@ -96,8 +96,8 @@ def number_of_mazes(task: Task, n: int) -> int:
     free = {n: 1}  # number of tiles without a kind that occurs once -> number of ways to place these kinds
     for kind in np.flatnonzero(most == 1):
         placed = {left - 1: ways * left for left, ways in free.items() if left}
-        kept = {} if least[kind] else free
-        free = {left: placed.get(left, 0) + kept.get(left, 0) for left in {*placed, *kept}}
+        unplaced = {} if least[kind] else free
+        free = {left: placed.get(left, 0) + unplaced.get(left, 0) for left in {*placed, *unplaced}}
     return sum(ways * n_several**left for left, ways in free.items())
 
 
@@ -116,21 +116,21 @@ def every_maze(task: Task, height: int, width: int) -> Iterator[Tiles]:
     # the kinds that occur once are placed first; all other tiles take every combination of the other kinds
     choices = product(*(range(0 if least[kind] else -1, n) for kind in once))
     for is_there, group in groupby(choices, lambda places: tuple(place >= 0 for place in places)):
-        there = np.flatnonzero(is_there)
-        n_others = n - len(there)
+        present = np.flatnonzero(is_there)
+        n_others = n - len(present)
         n_rest = len(several) ** max(0, n_others)
         while some := list(islice(group, max(1, AT_ONCE // n_rest))):
-            columns = _columns(np.array(some, np.int64).reshape(len(some), -1)[:, there], n)
+            columns = _columns(np.array(some, np.int64).reshape(len(some), -1)[:, present], n)
             for begin in range(0, n_rest if len(columns) else 0, AT_ONCE):
                 rest = several[_combinations(len(several), n_others, begin)]
-                row = np.concatenate([rest, np.broadcast_to(once[there], (len(rest), len(there)))], axis=1)
+                row = np.concatenate([rest, np.broadcast_to(once[present], (len(rest), len(present)))], axis=1)
                 mazes = row[np.arange(len(row))[:, None], columns[:, None]].reshape(-1, height, width)
                 waiting.append(mazes[allowed(task, mazes)] if least[several].any() else mazes)
                 n_waiting += len(waiting[-1])
                 if n_waiting >= AT_ONCE:
-                    found = np.concatenate(waiting)
-                    yield found[:AT_ONCE]
-                    waiting, n_waiting = [found[AT_ONCE:]], len(found) - AT_ONCE
+                    batch = np.concatenate(waiting)
+                    yield batch[:AT_ONCE]
+                    waiting, n_waiting = [batch[AT_ONCE:]], len(batch) - AT_ONCE
     if n_waiting:
         yield np.concatenate(waiting)
 
@@ -161,7 +161,7 @@ def all_mazes(task: Task) -> tuple[Tiles, ...]:
 
     Each kind of tile occurs as often as the task allows.
     """
-    rng, n_kinds, found = np.random.default_rng(0), task.n_tiles, []
+    rng, n_kinds, mazes = np.random.default_rng(0), task.n_tiles, []
     least, most = task.count_limits
     for height, width in np.ndindex(ALL_UP_TO, ALL_UP_TO):
         shape, n = (height + 1, width + 1), (height + 1) * (width + 1)
@@ -173,8 +173,8 @@ def all_mazes(task: Task) -> tuple[Tiles, ...]:
         if len(tiles) > MOST_MAZES:
             tiles = tiles[np.sort(rng.choice(len(tiles), MOST_MAZES, replace=False))]
         if n > 1 and len(tiles):
-            found.append(np.ascontiguousarray(tiles).reshape(-1, *shape))
-    return tuple(found)
+            mazes.append(np.ascontiguousarray(tiles).reshape(-1, *shape))
+    return tuple(mazes)
 
 
 def _drawn(rng: np.random.Generator, n: int, least: np.ndarray, most: np.ndarray, n_mazes: int) -> np.ndarray:
@@ -188,8 +188,8 @@ def _drawn(rng: np.random.Generator, n: int, least: np.ndarray, most: np.ndarray
     places = rng.permuted(np.tile(np.arange(n), (n_mazes, 1)), axis=1)
     optional = (most == 1) & (least == 0)
     for place, kind in enumerate(np.flatnonzero((least > 0) | optional)[:n]):
-        there = rng.random(n_mazes) < 0.5 if optional[kind] else np.ones(n_mazes, np.bool_)
-        tiles[there, places[there, place]] = kind
+        present = rng.random(n_mazes) < 0.5 if optional[kind] else np.ones(n_mazes, np.bool_)
+        tiles[present, places[present, place]] = kind
     return np.unique(tiles, axis=0)
 
 

@@ -156,11 +156,11 @@ class Task:
             raise ValueError(f"kinds of the task {self.name!r} must be Kinds that begin with KINDS[:2], such as {such}")
         if len(self.kinds) > MOST_KINDS:
             raise ValueError(f"a task has at most {MOST_KINDS} kinds of tile, got {len(self.kinds)}")
-        for what in ("name", "letter"):
-            given = [getattr(kind, what) for kind in self.kinds]
-            twice = sorted({each for each in given if given.count(each) > 1})
+        for attribute in ("name", "letter"):
+            values = [getattr(kind, attribute) for kind in self.kinds]
+            twice = sorted({value for value in values if values.count(value) > 1})
             if twice:
-                raise ValueError(f"two kinds of tile of the task {self.name!r} have the {what} {', '.join(twice)}")
+                raise ValueError(f"two kinds of tile of the task {self.name!r} have the {attribute} {', '.join(twice)}")
         names = [kind.name for kind in self.kinds]
         if not isinstance(self.counts, Mapping):
             raise ValueError(f"counts of the task {self.name!r} must be words by kind of tile, got {self.counts!r}")
@@ -182,10 +182,10 @@ class Task:
         kinds = [kind.name.lower() for kind in self.kinds]
         # Tile.SOURCE is 2, which may be another kind of the task
         if not 0 <= number < len(kinds) or name.lower() not in ("", kinds[number]):
-            what = f"{number}, {name.lower()}".rstrip(", ")
-            there = ", ".join(f"{i} {kind.name}" for i, kind in enumerate(self.kinds))
+            kind = f"{number}, {name.lower()}".rstrip(", ")
+            known = ", ".join(f"{i} {kind.name}" for i, kind in enumerate(self.kinds))
             raise ValueError(
-                f"{who} reads the kind of tile {what}, but the task {self.name} has {there}; "
+                f"{who} reads the kind of tile {kind}, but the task {self.name} has {known}; "
                 "more kinds are `Task(kinds=(*KINDS, Kind(name, letter, colour)), ...)`"
             )
 
@@ -228,8 +228,8 @@ class Task:
     @cached_property
     def _limited(self) -> tuple[tuple[int, int, int], ...]:
         """The kinds of tile whose number is limited, each with its `count_limits`."""
-        limits = enumerate(zip(*(each.tolist() for each in self.count_limits), strict=True))
-        return tuple((kind, *each) for kind, each in limits if each != COUNTS["any"])
+        limits = enumerate(zip(*(limit.tolist() for limit in self.count_limits), strict=True))
+        return tuple((kind, *limit) for kind, limit in limits if limit != COUNTS["any"])
 
     @property
     def drawn(self) -> int | slice:
@@ -306,10 +306,10 @@ class Task:
             specified = printed_ghosts(self.specification())
         kinds, words = [kind.name for kind in self.kinds], {limits: word for word, limits in COUNTS.items()}
         usual = {"source": "one", "target": "one"} if self.has_endpoints else {}
-        limits = zip(*(each.tolist() for each in self.count_limits), strict=True)
-        found = {name: words[each] for name, each in zip(kinds, limits, strict=True)}
+        limits = zip(*(limit.tolist() for limit in self.count_limits), strict=True)
+        in_words = {name: words[limit] for name, limit in zip(kinds, limits, strict=True)}
         # `mark` decides a default, so the words that are given say too little
-        counts = {name: word for name, word in found.items() if word != usual.get(name, "any")}
+        counts = {name: word for name, word in in_words.items() if word != usual.get(name, "any")}
         return digest([kinds, counts, list(self.answers), self.may_be_empty, solve, specified])
 
     def ordered(self, order: str) -> Task:
@@ -326,14 +326,14 @@ class Task:
             return self
         if not _takes_order(self.solve):
             raise ValueError(f"the task {self.name!r} has one order of directions only: its solve takes no `order`")
-        given: dict[str, Any] = {
+        functions: dict[str, Any] = {
             "solve": self.solve,
             "guidance": self.guidance,
             "specification": self.specification,
         }
         ordered: dict[str, Any] = {
             part: update_wrapper(partial(function, order=order), function)
-            for part, function in given.items()
+            for part, function in functions.items()
             if function is not None and _takes_order(function)
         }
         if "specification" not in ordered:  # it would say what the answer is in the usual order
@@ -404,14 +404,14 @@ class Task:
         if len(levels) == 1 and all(least <= np.count_nonzero(levels == k) <= most for k, least, most in limited):
             return  # at each reset of an environment, so quickly
         # a sum over the tiles of each level would take several times as long
-        found = [np.bincount(np.flatnonzero(levels == k) // size, minlength=len(levels)) for k, *_ in limited]
-        for (_, fewest, largest), n in zip(limited, found, strict=True):
+        counts = [np.bincount(np.flatnonzero(levels == k) // size, minlength=len(levels)) for k, *_ in limited]
+        for (_, fewest, largest), n in zip(limited, counts, strict=True):
             wrong = (n < fewest) | (n > largest)
             if wrong.any():
                 i, words = int(wrong.argmax()), {limits: word for word, limits in COUNTS.items()}
                 allowed = " and ".join(f"{words[least, most]} {self.kinds[k].name}" for k, least, most in limited)
                 allowed = f"exactly {allowed}" if allowed.startswith("one") else allowed
-                got = " and ".join(str(each[i]) for each in found)
+                got = " and ".join(str(of_kind[i]) for of_kind in counts)
                 raise ValueError(
                     f"levels of the task {self.name!r} have {allowed}; level {i} has {got} (see `counts` of Task)"
                 )
@@ -483,10 +483,10 @@ def solved(task: Task, tiles: Tiles) -> tuple[Tiles, NDArray[np.bool_]]:
     try:
         targets = task.solve(tiles.copy())
     except Exception:  # it is anything that its author wrote
-        each = [solved(task, level[None]) for level in tiles] if len(tiles) > 1 else []
-        if not any(len(levels) for levels, _ in each):
+        by_level = [solved(task, level[None]) for level in tiles] if len(tiles) > 1 else []
+        if not any(len(levels) for levels, _ in by_level):
             return tiles[:0], np.zeros(task.shape_of_answers(0, *tiles.shape[1:]), np.bool_)
-        levels, answers = zip(*each, strict=True)
+        levels, answers = zip(*by_level, strict=True)
         return np.concatenate(levels), np.concatenate(answers)
     solvable = task.is_answer(targets)
     return tiles[solvable], targets[solvable]
@@ -510,9 +510,9 @@ def of_each(function: Callable[..., Any]) -> Callable[..., NDArray[Any]]:
 
     @lru_cache(maxsize=16_384)  # more than the small mazes on which a task and its automata are tried
     def of_one(shape: tuple[int, ...], level: bytes, *paths: bytes, **options: Any) -> NDArray[Any]:
-        given = [np.frombuffer(path, np.bool_) for path in paths]
+        masks = [np.frombuffer(path, np.bool_) for path in paths]
         of_level = np.frombuffer(level, np.uint8).reshape(shape)
-        answers = [path.reshape(shape if path.size == of_level.size else (-1, *shape)).copy() for path in given]
+        answers = [path.reshape(shape if path.size == of_level.size else (-1, *shape)).copy() for path in masks]
         return as_array(function(of_level.copy(), *answers, **options), "what is returned of a level")
 
     @wraps(function)
@@ -558,7 +558,7 @@ DIAMETER = Task(
     usual_length=60,
     found="longest shortest path found",
     guidance=branches,
-    guided=tuple(f"{what}_{step}" for what in ("centre", "branch") for step in STEPS),
+    guided=tuple(f"{place}_{step}" for place in ("centre", "branch") for step in STEPS),
     rank=partial(_rank, longer=True),
     default_steps=240,  # four for each tile: there and back, twice
 )

@@ -70,12 +70,12 @@ class MoveEnd:
         Raises:
             ValueError: the place is not free.
         """
-        there = int(tiles[self.place])
-        if there not in (Tile.EMPTY, self.kind):
-            what = (
-                f"the {Tile(there).name.lower()}" if there in ENDS else "a wall" if there == Tile.WALL else "that tile"
+        tile = int(tiles[self.place])
+        if tile not in (Tile.EMPTY, self.kind):
+            obstacle = (
+                f"the {Tile(tile).name.lower()}" if tile in ENDS else "a wall" if tile == Tile.WALL else "that tile"
             )
-            raise ValueError(f"the {self.kind.name.lower()} cannot stand on {what}")
+            raise ValueError(f"the {self.kind.name.lower()} cannot stand on {obstacle}")
         ends = np.argwhere(tiles == self.kind)
         nearest = np.abs(ends - (self.place if self.last is None else self.last)).sum(axis=1).argmin()
         moved = tiles.copy()
@@ -135,8 +135,8 @@ def begin_stroke(tiles: Tiles, place: Place, tool: Tool) -> Stroke:
         return lambda last, to: Damage(to)
     if kind in ENDS:
         return lambda last, to: MoveEnd(Tile(kind), to, last)
-    drawn = Tile.EMPTY if kind == Tile.WALL else Tile.WALL
-    return lambda last, to: Paint(line(last, to), drawn)
+    tile = Tile.EMPTY if kind == Tile.WALL else Tile.WALL
+    return lambda last, to: Paint(line(last, to), tile)
 
 
 def line(start: Place, end: Place) -> tuple[Place, ...]:

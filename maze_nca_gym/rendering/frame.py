@@ -195,8 +195,8 @@ def draw_level(
         ValueError: no level, a path or solution of another shape, or a cell without pixels.
     """
     tiles = as_tiles(tiles, ndim=(2,), n_kinds=max(len(Tile), len(kinds)))
-    given = {"path": path, "solution": solution}
-    shapes = {name: np.shape(array) for name, array in given.items() if array is not None}
+    layers = {"path": path, "solution": solution}
+    shapes = {name: np.shape(array) for name, array in layers.items() if array is not None}
     shape = next(iter(shapes.values()), tiles.shape)
     for name, own in shapes.items():
         if own[-2:] != tiles.shape or own != shape or len(own) > 3:

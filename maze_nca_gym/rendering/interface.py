@@ -145,7 +145,7 @@ class Interface:
             state=state,
             enlarged=self._enlarged,
             cursor=None if tile is None or self._menu or self._show_help else (*tile, reach),
-            help=(*((each.keys_label, each.hint) for each in self._controls), *MOUSE) if self._show_help else (),
+            help=(*((entry.keys_label, entry.hint) for entry in self._controls), *MOUSE) if self._show_help else (),
             menu="" if self._menu is None else f"{self._menu.name.lower()}: press one, or Esc",
             entries=tuple(self._menus.get(self._menu, ())) if self._menu else (),
             chosen=self._chosen,

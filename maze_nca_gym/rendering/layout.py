@@ -299,7 +299,7 @@ def _arrange(body: Box, rows: int, cols: int, n_panels: int, caption: Caption, q
     best = alone = _Mosaic(rows, cols, n_panels, caption, largest, largest)
     most: tuple[tuple[float, ...], int] = ((), 0)
     for panel in scales if n_panels else ():
-        small, found = replace(alone, panel=panel), []
+        small, mosaics = replace(alone, panel=panel), []
         down, right = small.pitch
         n_rows, n_columns = (body.height + _PANEL_GAP) // down, (body.width + _PANEL_GAP) // right
         # Heat maps to the right of the largest maze that leaves room for them ...
@@ -307,7 +307,7 @@ def _arrange(body: Box, rows: int, cols: int, n_panels: int, caption: Caption, q
         room = body.width - columns * right + _PANEL_GAP - _MAZE_GAP
         if columns and room > 0:
             maze, seen = fit(body.height, room, rows, cols), -(-n_panels // columns)
-            found.append(replace(small, maze=maze, columns=columns, seen=seen))
+            mosaics.append(replace(small, maze=maze, columns=columns, seen=seen))
         # ... and around and below the largest maze for which the grid has places enough.
         for maze in scales if n_rows * n_columns >= n_panels else ():
             height, width = maze.extent(rows) + _PANEL_GAP, maze.extent(cols) + _MAZE_GAP
@@ -315,9 +315,9 @@ def _arrange(body: Box, rows: int, cols: int, n_panels: int, caption: Caption, q
             # A maze taller than all rows of the grid would cover more than is counted here.
             if n_columns * n_rows - covered[0] * covered[1] >= n_panels and covered[0] * down >= height:
                 around = replace(small, maze=maze, columns=n_columns, covered=covered)
-                found.append(replace(around, seen=around.spot(n_panels - 1)[0] + 1))
+                mosaics.append(replace(around, seen=around.spot(n_panels - 1)[0] + 1))
                 break
-        for mosaic in found:
+        for mosaic in mosaics:
             rating = quality(mosaic.maze, panel), -mosaic.size[0] * mosaic.size[1]
             if rating[0] and rating > most:
                 best, most = mosaic, rating

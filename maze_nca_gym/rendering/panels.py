@@ -127,7 +127,7 @@ def draw_maze(
 def draw_ends(frame: Frame, panel: Panel, tiles: Tiles, overhang: int, kinds: tuple[Kind, ...] = KINDS) -> None:
     """Draw the sources and targets of (H, W) tiles as `draw_maze` does, with the same arguments."""
     area, cell = frame[panel.area], panel.cell
-    for tile in (each for each in (Tile.SOURCE, Tile.TARGET) if kinds[each : each + 1] == KINDS[each : each + 1]):
+    for tile in (end for end in (Tile.SOURCE, Tile.TARGET) if kinds[end : end + 1] == KINDS[end : end + 1]):
         for row, col in np.argwhere(tiles == tile) // panel.stride * cell:
             size = max(round(cell * 0.74), min(_READABLE_MARKER, cell + overhang))
             top, left, marker = row + (cell - size) // 2, col + (cell - size) // 2, _marker(tile, size)
@@ -174,10 +174,10 @@ def names_of(channel_names: Sequence[str] | None, n_channels: int) -> tuple[str,
     Raises:
         ValueError: more names than channels.
     """
-    given = ("path",) if channel_names is None else tuple(channel_names)
-    if len(given) > n_channels:
-        raise ValueError(f"got {len(given)} channel names for {n_channels} channels")
-    return given + tuple(f"ch {index}" for index in range(len(given), n_channels))
+    names = ("path",) if channel_names is None else tuple(channel_names)
+    if len(names) > n_channels:
+        raise ValueError(f"got {len(names)} channel names for {n_channels} channels")
+    return names + tuple(f"ch {index}" for index in range(len(names), n_channels))
 
 
 @lru_cache(maxsize=1024)

@@ -46,10 +46,10 @@ def shorten(text: str, size: int, width: int) -> str:
     """Return the text, or its beginning with an ellipsis where the whole is wider than `width` pixels."""
     if text_width(text, size) <= width:
         return text
-    kept = len(text)
-    while kept and text_width(text[:kept] + _ELLIPSIS, size) > width:
-        kept -= 1
-    return text[:kept] + _ELLIPSIS if kept else ""
+    n_shown = len(text)
+    while n_shown and text_width(text[:n_shown] + _ELLIPSIS, size) > width:
+        n_shown -= 1
+    return text[:n_shown] + _ELLIPSIS if n_shown else ""
 
 
 def put_text(

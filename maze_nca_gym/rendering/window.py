@@ -235,7 +235,7 @@ class Window:
 def _silent_stderr() -> Iterator[None]:
     """Drop what display libraries write directly to the process's stderr within the block."""
     try:
-        kept = os.dup(2)
+        duplicate = os.dup(2)
     except OSError:  # a process without stderr
         yield
         return
@@ -246,6 +246,6 @@ def _silent_stderr() -> Iterator[None]:
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(duplicate, 2)
+        os.close(duplicate)
         os.close(nowhere)

@@ -23,8 +23,8 @@ def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[
         ValueError: the values cannot be an array, such as a tensor that requires a gradient, is sparse or has no
             values; or they have a mask, which would be lost. The message calls them `name`.
     """
-    for each in values if isinstance(values, Sequence) else (values,):
-        if isinstance(each, np.ma.MaskedArray):
+    for part in values if isinstance(values, Sequence) else (values,):
+        if isinstance(part, np.ma.MaskedArray):
             raise ValueError(f"{name} must not be a masked array: fill it, as {name}.filled(0) does")
     try:
         return np.asarray(values, dtype)

@@ -49,7 +49,7 @@ def imports(module: str) -> Mapping[str, tuple[str, str]]:
 
     The names are read from the compiled code, so the function works without source files too.
     """
-    spec, found = sys.modules[module].__spec__, {}
+    spec, origins = sys.modules[module].__spec__, {}
     assert spec is not None  # the package's own modules are imported, not run
     # other programs import modules by loaders of their own, such as pytest's, which need not have `get_code`
     loader: Any = spec.loader if hasattr(spec.loader, "get_code") else SourceFileLoader(module, str(spec.origin))
@@ -59,5 +59,5 @@ def imports(module: str) -> Mapping[str, tuple[str, str]]:
         if step.opname == "IMPORT_NAME":  # after its level and the names
             home = resolve_name("." * steps[number - 2].argval + step.argval, spec.parent)
         elif step.opname == "IMPORT_FROM":  # before what keeps it by the name that it has here
-            found[steps[number + 1].argval] = (home, step.argval)
-    return found
+            origins[steps[number + 1].argval] = (home, step.argval)
+    return origins

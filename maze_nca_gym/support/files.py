@@ -247,7 +247,7 @@ def load_arrays(path: str | Path, names: Iterable[str], others: bool = False) ->
     with user_path(path).open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                sizes = {each.filename: each.file_size for each in archive.infolist()}
+                sizes = {member.filename: member.file_size for member in archive.infolist()}
                 stored = {name.removesuffix(".npy"): name for name in sizes}
                 large = [name for name in names if name in stored and sizes[stored[name]] > MOST_UNPACKED]
                 for name in (stored.keys() & names) if not large else ():

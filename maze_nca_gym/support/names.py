@@ -45,7 +45,7 @@ def did_you_mean(name: object, known: Iterable[str], most: int = 1) -> str:
     """Return ". Did you mean '...'?" with at most `most` known names that are similar to `name`; empty if none is."""
     by_folded = {known_name.casefold(): known_name for known_name in known}
     nearest = get_close_matches(str(name).casefold(), by_folded, n=most)
-    return f". Did you mean {' or '.join(repr(by_folded[each]) for each in nearest)}?" if nearest else ""
+    return f". Did you mean {' or '.join(repr(by_folded[folded]) for folded in nearest)}?" if nearest else ""
 
 
 def printable(text: str) -> str:
@@ -212,8 +212,8 @@ class Registry(Mapping[str, T]):
         Raises:
             ValueError: nothing has that name.
         """
-        find(self.kind, name, {each: None for each in self._entries if not self.ships(each)})
-        self._change({each: entry for each, entry in self._entries.items() if each != name})
+        find(self.kind, name, {other: None for other in self._entries if not self.ships(other)})
+        self._change({other: entry for other, entry in self._entries.items() if other != name})
         self._modules.pop(name, None)
 
     def _change(self, entries: dict[str, T]) -> None:
@@ -232,18 +232,18 @@ class Registry(Mapping[str, T]):
     def modules() -> dict[str, list[str]]:
         """Return the modules to import for the users' entries of all registries, each with its entries; "__main__" has
         the entries that no import registered."""
-        found: dict[str, list[str]] = {}
+        entries: dict[str, list[str]] = {}
         for table in Registry._all:
             for name, module in table._modules.items():
-                found.setdefault(module, []).append(f"{table.kind} {name}")
-        return found
+                entries.setdefault(module, []).append(f"{table.kind} {name}")
+        return entries
 
 
 def _importing() -> str:
     """Return the module whose import is going on, the innermost of several; "__main__" if there is none."""
-    package, found = __name__.partition(".")[0], "__main__"
+    package, importing = __name__.partition(".")[0], "__main__"
     for name, module in [*sys.modules.items()]:
         # the import system marks a module's spec while it runs the module's code
         if getattr(getattr(module, "__spec__", None), "_initializing", False) and name.partition(".")[0] != package:
-            found = name
-    return found
+            importing = name
+    return importing

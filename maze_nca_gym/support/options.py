@@ -256,8 +256,8 @@ class Option:
             if self.accepts is not None and _stored(value, self.accepts) is not _WRONG:
                 return value
             raise ValueError(f"{self.name} must be of type {type_name(self.accepts or self.type)}, got {value!r}")
-        for each in value if isinstance(stored, tuple) and is_sequence(value) else (value,):
-            plain = each.item() if isinstance(each, np.generic) else each
+        for part in value if isinstance(stored, tuple) and is_sequence(value) else (value,):
+            plain = part.item() if isinstance(part, np.generic) else part
             for rule in self.rules if plain is not None else ():
                 if broken := rule.broken_by(self, plain):
                     raise ValueError(broken)
@@ -277,12 +277,12 @@ def options_of(kind: Any) -> dict[str, Option]:
 
 @cache
 def _options_of(kind: Any) -> Mapping[str, Option]:
-    found = {}
+    options = {}
     for field in fields(kind):
-        group = next(each for each in reversed(kind.__mro__) if field.name in vars(each).get("__annotations__", ()))
+        group = next(base for base in reversed(kind.__mro__) if field.name in vars(base).get("__annotations__", ()))
         hint = _plain(get_type_hints(group, include_extras=True))[field.name]
-        found[field.name] = _option(field.name, hint, REQUIRED if field.default is MISSING else field.default, group)
-    return types.MappingProxyType(found)
+        options[field.name] = _option(field.name, hint, REQUIRED if field.default is MISSING else field.default, group)
+    return types.MappingProxyType(options)
 
 
 @cache
@@ -291,14 +291,14 @@ def options_of_call(function: Callable[..., Any], leave_out: tuple[str, ...] = (
 
     An argument without a type has the type of its default; without a default either, it takes any word.
     """
-    hints, found = _hints(function), {}
+    hints, options = _hints(function), {}
     for name, parameter in inspect.signature(function).parameters.items():
         if name in leave_out or parameter.kind not in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             continue
         default = parameter.default
         untyped = Any if default in (REQUIRED, None) else type(default)
-        found[name] = _option(name, hints.get(name, untyped), default, function)
-    return types.MappingProxyType(found)
+        options[name] = _option(name, hints.get(name, untyped), default, function)
+    return types.MappingProxyType(options)
 
 
 def further_options(function: Callable[..., Any] | None) -> Further | None:
@@ -375,15 +375,15 @@ class Call(NamedTuple):
             leave_out: names to leave out.
             others: values by name that replace the given ones.
         """
-        given, found = {**self.given, **others}, dict[str, Any]()
+        merged, values = {**self.given, **others}, dict[str, Any]()
         for name, option in self.options.items():
-            value = given.get(name)
+            value = merged.get(name)
             # where its default has words, the default depends on other options
             is_usual = value == option.default and option.style.default is None and not option.style.positional
             is_idle = is_usual or option.style.python_only or (value is None and not option.optional)
-            if name in given and not is_idle and name not in leave_out:
-                found[name] = value
-        return self._replace(given=found)
+            if name in merged and not is_idle and name not in leave_out:
+                values[name] = value
+        return self._replace(given=values)
 
 
 _CALL: ContextVar[Call] = ContextVar("_CALL")
@@ -405,16 +405,16 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        given, options = signature.bind(*args, **kwargs), options_of_call(call)
-        for name in filter(options.__contains__, given.arguments):
-            given.arguments[name] = options[name].check(given.arguments[name])
-        further = given.arguments.get("options", {})
+        bound, options = signature.bind(*args, **kwargs), options_of_call(call)
+        for name in filter(options.__contains__, bound.arguments):
+            bound.arguments[name] = options[name].check(bound.arguments[name])
+        further = bound.arguments.get("options", {})
         plain = {n: v.tolist() if isinstance(v, (np.ndarray, np.generic)) else v for n, v in further.items()}
-        values = {**given.arguments, **plain}
+        values = {**bound.arguments, **plain}
         values.pop("options", None)
         now = _CALL.set(Call(call, values))
         try:
-            return function(*given.args, **given.kwargs)
+            return function(*bound.args, **bound.kwargs)
         finally:
             _CALL.reset(now)
 
@@ -433,7 +433,7 @@ class _Signature(inspect.Signature):
         """Return the signature of a function, whose annotations are texts."""
         plain = inspect.signature(function)
         shown = cls(
-            [each.replace(annotation=_without_notes(each.annotation)) for each in plain.parameters.values()],
+            [param.replace(annotation=_without_notes(param.annotation)) for param in plain.parameters.values()],
             return_annotation=plain.return_annotation,
         )
         shown.function = function
@@ -441,17 +441,17 @@ class _Signature(inspect.Signature):
 
     def __str__(self) -> str:
         lines, keyword_only = list[str](), False
-        for each in self.parameters.values():
-            if each.kind is each.KEYWORD_ONLY and not keyword_only:
+        for parameter in self.parameters.values():
+            if parameter.kind is parameter.KEYWORD_ONLY and not keyword_only:
                 lines, keyword_only = [*lines, "*"], True
-            if each.kind is not each.VAR_KEYWORD:
-                default = "" if each.default is each.empty else f" = {_code(each.default)}"
-                lines.append(f"{each.name}: {each.annotation}{default}")
+            if parameter.kind is not parameter.VAR_KEYWORD:
+                default = "" if parameter.default is parameter.empty else f" = {_code(parameter.default)}"
+                lines.append(f"{parameter.name}: {parameter.annotation}{default}")
         further = further_options(self.function)
         inner = "".join(f"    {line},\n" for line in lines)
         if further is not None:
             options = further.options_of({}).values()
-            named = "\n".join(wrap(", ".join(f"{each.name}={_code(each.default)}" for each in options), _WIDTH))
+            named = "\n".join(wrap(", ".join(f"{option.name}={_code(option.default)}" for option in options), _WIDTH))
             command = self.function.__name__.replace("_", "-")
             inner += f"    # further options; `maze-nca-gym {command} --help` explains them\n{indent(named, '    ')},\n"
         return f"(\n{inner}) -> {self.return_annotation}"
@@ -483,12 +483,12 @@ def options_of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Opti
     Args:
         kinds: for each kind, its options by name.
     """
-    found: dict[str, Option] = {}
+    merged: dict[str, Option] = {}
     for options in kinds.values():
         for name, option in options.items():
-            words = [f"{each[name].default} for {kind}" for kind, each in kinds.items() if name in each]
-            found.setdefault(name, replace(option, style=Shown(default=", ".join(words))))
-    return found
+            words = [f"{of_kind[name].default} for {kind}" for kind, of_kind in kinds.items() if name in of_kind]
+            merged.setdefault(name, replace(option, style=Shown(default=", ".join(words))))
+    return merged
 
 
 def in_words(value: Any) -> str:
@@ -498,12 +498,12 @@ def in_words(value: Any) -> str:
 
 def with_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> dict[str, Option]:
     """Return options with other defaults. As a switch may then be on by default, every switch takes a value."""
-    found = {}
+    changed = {}
     for name, option in options.items():
         default = values.get(name, option.default)
         words = option.style.default if default == option.default else None
-        found[name] = replace(option, default=default, style=Shown(default=words, takes_value=True))
-    return found
+        changed[name] = replace(option, default=default, style=Shown(default=words, takes_value=True))
+    return changed
 
 
 def check_options(record: Any) -> None:
@@ -585,12 +585,12 @@ def _texts(kind: Any) -> Mapping[str, str]:
     """Return what the docstrings of a class or function say about each field or argument."""
     import docstring_parser
 
-    found: dict[str, str] = {}
-    for each in reversed(kind.__mro__[:-1]) if isinstance(kind, type) else (kind,):
-        for text in docstring_parser.parse_from_object(each).params:
-            said = " ".join((text.description or "").split())
-            found[text.arg_name] = said[:1].upper() + said[1:]
-    return found
+    texts: dict[str, str] = {}
+    for owner in reversed(kind.__mro__[:-1]) if isinstance(kind, type) else (kind,):
+        for text in docstring_parser.parse_from_object(owner).params:
+            description = " ".join((text.description or "").split())
+            texts[text.arg_name] = description[:1].upper() + description[1:]
+    return texts
 
 
 def kinds_of(hint: Any) -> tuple[Any, ...]:
@@ -608,7 +608,7 @@ def _stored(value: Any, hint: Any) -> Any:
     origin: Any = get_origin(hint)
     if len(kinds) > 1:
         first = sorted(kinds, key=lambda kind: (not get_args(kind), kind is float))
-        return next((found for kind in first if (found := _stored(value, kind)) is not _WRONG), _WRONG)
+        return next((stored for kind in first if (stored := _stored(value, kind)) is not _WRONG), _WRONG)
     if hint is Any:
         return value
     if hint in (int, float):
@@ -621,7 +621,7 @@ def _stored(value: Any, hint: Any) -> Any:
     if origin is Literal:
         return value if value in get_args(hint) else _WRONG
     if origin is Mapping and isinstance(value, Mapping):
-        return ReadOnly({name: _stored(each, Any) for name, each in value.items()})
+        return ReadOnly({name: _stored(entry, Any) for name, entry in value.items()})
     if origin is not tuple:
         return value if isinstance(value, origin or (type(None) if hint is None else hint)) else _WRONG
     items = get_args(hint)
@@ -630,5 +630,5 @@ def _stored(value: Any, hint: Any) -> Any:
         items = items[:1] * len(value)
     if not is_sequence(value) or len(items) != len(value):
         return _WRONG
-    found = tuple(map(_stored, value, items))
-    return _WRONG if any(each is _WRONG for each in found) else found
+    parts = tuple(map(_stored, value, items))
+    return _WRONG if any(part is _WRONG for part in parts) else parts

@@ -55,7 +55,7 @@ class _Evolving(RecordConstructorArgs):
 
     def _reset(self, seed: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any], bool]:
         """Reset the environments, seeding the evolution too; also returns whether the user gave the levels."""
-        seeds = [each for each in map(check_seed, seed if is_sequence(seed) else [seed]) if each is not None]
+        seeds = [value for value in map(check_seed, seed if is_sequence(seed) else [seed]) if value is not None]
         with self._evolution.seeded(seeds):
             observation, info = self.env.reset(seed=seed, options=options)
         return observation, info, any((options or {}).get(name) is not None for name in ("level", "index"))

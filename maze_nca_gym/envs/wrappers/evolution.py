@@ -75,12 +75,12 @@ class Evolution:
                 population of another task or size.
         """
         check_keywords("an evolution of levels", options, sorted(OPTIONS))
-        given = {part: {k: v for k, v in options.items() if k in names} for part, names in _PARTS.items()}
-        self.population = _find_population(source, population, given["population"])
+        by_part = {part: {k: v for k, v in options.items() if k in names} for part, names in _PARTS.items()}
+        self.population = _find_population(source, population, by_part["population"])
         capacity = self.population.config.capacity
         usual = {"n_offspring": min(BreedingSchedule.n_offspring, capacity)}
-        self._schedule = BreedingSchedule(**{**usual, **given["breeding"]})
-        window, n_initial = given["own"].get("window", 64), given["own"].get("n_initial")
+        self._schedule = BreedingSchedule(**{**usual, **by_part["breeding"]})
+        window, n_initial = by_part["own"].get("window", 64), by_part["own"].get("n_initial")
         n_initial = max(1, capacity // 2) if n_initial is None else n_initial
         check_count("window", window, 1)
         check_count("n_initial", n_initial, 1)
@@ -169,8 +169,8 @@ class Evolution:
         replayed = np.flatnonzero(ids != NOBODY)
         indices = self.population.indices_of(ids[replayed])
         alive = indices >= 0  # others are no longer members
-        self.population.update(indices[alive], *(each[replayed[alive]] for each in measured))
-        for row, regret, complete in zip(rows.tolist(), *(each.tolist() for each in measured), strict=True):
+        self.population.update(indices[alive], *(measure[replayed[alive]] for measure in measured))
+        for row, regret, complete in zip(rows.tolist(), *(measure.tolist() for measure in measured), strict=True):
             entrant = self._entrants[row]
             if entrant is not None:
                 self._n_missing -= 1  # no offspring are made while levels are missing, so this one is fresh

@@ -22,7 +22,7 @@ def accept_random(noise, threshold, sources, targets, levels):
     """
     n_candidates, height, width = noise.shape
     stride = width + 2
-    found = np.empty((height + 2) * stride, np.int32)
+    distances = np.empty((height + 2) * stride, np.int32)
     queue = np.empty(height * width + 4, np.int32)
     accepted = 0
     for i in range(n_candidates):
@@ -39,11 +39,11 @@ def accept_random(noise, threshold, sources, targets, levels):
         flat = level.flat
         flat[source] = SOURCE
         flat[target] = TARGET
-        lay_out_bordered(level, found)
+        lay_out_bordered(level, distances)
         # Only whether the two are joined counts, so the direction does not matter; the solver searches from the target
         # too.
-        search(found, stride, target, source, queue)
-        accepted += found[source] >= 0  # the next candidate overwrites an unsolvable one
+        search(distances, stride, target, source, queue)
+        accepted += distances[source] >= 0  # the next candidate overwrites an unsolvable one
     return accepted
 
 
@@ -62,17 +62,17 @@ def place_endpoints(levels, uniforms):
     tiles are connected.
     """
     n, height, width = levels.shape
-    found, queue = new_map(height, width)
+    distances, queue = new_map(height, width)
     n_without = 0
     for i in range(n):
-        stride = lay_out(levels[i], found)
+        stride = lay_out(levels[i], distances)
         n_linked = 0
         for place in range(height * width):
             tile = in_map(place, width, stride)
             # The queue holds the candidates for the source, until the search below overwrites it.
-            if found[tile] == UNSEEN:
-                links = (found[tile - stride] == UNSEEN) + (found[tile - 1] == UNSEEN)
-                links += (found[tile + stride] == UNSEEN) + (found[tile + 1] == UNSEEN)
+            if distances[tile] == UNSEEN:
+                links = (distances[tile - stride] == UNSEEN) + (distances[tile - 1] == UNSEEN)
+                links += (distances[tile + stride] == UNSEEN) + (distances[tile + 1] == UNSEEN)
                 if links > 0:
                     queue[n_linked] = place
                     n_linked += 1
@@ -81,7 +81,7 @@ def place_endpoints(levels, uniforms):
             continue
         source = queue[pick(uniforms[i, 0], n_linked)]
         # A tile with a free neighbour reaches at least that one, so there always is a target.
-        count = search(found, stride, in_map(source, width, stride), -1, queue)
+        count = search(distances, stride, in_map(source, width, stride), -1, queue)
         # The queue's first tile is the source itself.
         tile = queue[1 + pick(uniforms[i, 1], count - 1)]
         target = in_level(tile, width, stride)
@@ -233,16 +233,16 @@ def divide_into_rooms(levels, uniforms, largest):
 def keep_largest_component(levels):
     """Keep the free tiles of each level's largest connected component, the first of equals; all others become walls."""
     n, height, width = levels.shape
-    found = np.empty((height + 2) * (width + 1), np.int32)
+    distances = np.empty((height + 2) * (width + 1), np.int32)
     scratch = np.empty((3, (height + 2) * (width + 1) + 4), np.int32)
     queue = scratch[0]
     for i in range(n):
-        stride = lay_out(levels[i], found)
-        size = height * width if stride == width else len(found)
-        if list_components(found, stride, size, queue, scratch[1], scratch[2]) == 0:
+        stride = lay_out(levels[i], distances)
+        size = height * width if stride == width else len(distances)
+        if list_components(distances, stride, size, queue, scratch[1], scratch[2]) == 0:
             continue
         # The first component listed is the largest; what a search from it leaves UNSEEN belongs to others.
-        search(found, stride, scratch[2, 0], -1, queue)
+        search(distances, stride, scratch[2, 0], -1, queue)
         for place in range(height * width):
-            if found[in_map(place, width, stride)] == UNSEEN:
+            if distances[in_map(place, width, stride)] == UNSEEN:
                 levels[i, place // width, place % width] = WALL

@@ -87,17 +87,17 @@ def join_endpoints(levels, uniforms, moves_target, joined):
     exactly one source and at most one target.
     """
     n, height, width = levels.shape
-    found, queue = new_map(height, width)
+    distances, queue = new_map(height, width)
     ends = np.empty(2, np.int32)
     for i in range(n):
         flat = levels[i].flat
         # If a moved source has overwritten the target, the search has no goal and finds everything in reach.
         ends[1] = -1
         find_endpoints(levels[i], ends)
-        stride = lay_out(levels[i], found)
+        stride = lay_out(levels[i], distances)
         goal = in_map(ends[1], width, stride) if ends[1] >= 0 else -1
-        count = search(found, stride, in_map(ends[0], width, stride), goal, queue)
-        joined[i] = goal >= 0 and found[goal] >= 0
+        count = search(distances, stride, in_map(ends[0], width, stride), goal, queue)
+        joined[i] = goal >= 0 and distances[goal] >= 0
         # A walled-in source leaves no tile for a target; the caller drops such an offspring.
         if joined[i] or not moves_target or count == 1:
             continue

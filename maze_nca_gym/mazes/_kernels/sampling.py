@@ -13,13 +13,13 @@ SCALES = (1.0, 1 / HUGE, 0.0)
 
 
 @kernel("void(i4[::1], i8, i8, i8, i4[::1], f8[::1], i4[::1])")
-def count_ways(found, stride, source, target, queue, ways, powers):
+def count_ways(distances, stride, source, target, queue, ways, powers):
     """Write the number of shortest paths from each tile on the way to the target, ways * HUGE ** powers.
 
-    `found` has the distances from the source, to which ON_THE_WAY is added at the tiles on the way. The rest of ways
-    and powers stays as it was. Overwrites the queue.
+    `distances` are counted from the source, and ON_THE_WAY is added at the tiles on the way. The other
+    entries of ways and powers stay as they were. Overwrites the queue.
     """
-    found[target] += ON_THE_WAY
+    distances[target] += ON_THE_WAY
     ways[target], powers[target] = 1.0, 0
     queue[0] = target
     head, tail = 0, 1
@@ -28,11 +28,11 @@ def count_ways(found, stride, source, target, queue, ways, powers):
     while queue[head] != source:
         tile = np.uint64(queue[head])
         head += 1
-        nearer, number, power = found[tile] - 1, ways[tile], powers[tile]
+        nearer, number, power = distances[tile] - 1, ways[tile], powers[tile]
         for before in (tile - step, tile - UNIT, tile + step, tile + UNIT):
-            distance = found[before]
+            distance = distances[before]
             if distance == nearer - ON_THE_WAY:
-                found[before], ways[before], powers[before] = nearer, number, power
+                distances[before], ways[before], powers[before] = nearer, number, power
                 queue[tail] = before
                 tail += 1
             elif distance == nearer:
@@ -45,7 +45,7 @@ def count_ways(found, stride, source, target, queue, ways, powers):
 
 
 @kernel("u8(i4[::1], i8, i8, i8, f8[::1], i4[::1], u8, b1[:, ::1])")
-def draw_way(found, stride, source, target, ways, powers, state, path):
+def draw_way(distances, stride, source, target, ways, powers, state, path):
     """Mark a shortest path, each with the same probability, by the numbers of `count_ways`; return the next state."""
     width = path.shape[1]
     flat = path.flat
@@ -57,10 +57,10 @@ def draw_way(found, stride, source, target, ways, powers, state, path):
         state ^= state << np.uint64(25)
         state ^= state >> np.uint64(27)
         rest = (state * np.uint64(0x2545F4914F6CDD1D) >> np.uint64(11)) * 2.0**-53 * ways[tile]
-        following, power, chosen = found[tile] + 1, powers[tile], tile
+        following, power, chosen = distances[tile] + 1, powers[tile], tile
         for onwards in (tile - stride, tile - 1, tile + stride, tile + 1):
             # What rounding leaves over goes to the last.
-            if found[onwards] == following and rest >= 0:
+            if distances[onwards] == following and rest >= 0:
                 chosen = onwards
                 rest -= ways[onwards] * SCALES[min(power - powers[onwards], 2)]
         tile = chosen
@@ -76,18 +76,18 @@ def sample_paths(levels, seeds, counts, paths):
     random numbers.
     """
     n, height, width = levels.shape
-    found, queue = new_map(height, width)
-    ways, powers = np.empty(len(found), np.float64), np.empty(len(found), np.int32)
+    distances, queue = new_map(height, width)
+    ways, powers = np.empty(len(distances), np.float64), np.empty(len(distances), np.int32)
     endpoints = np.empty(2, np.int32)
     for i in range(n):
         if not find_endpoints(levels[i], endpoints):
             return i
-        stride = lay_out(levels[i], found)
+        stride = lay_out(levels[i], distances)
         source, target = in_map(endpoints[0], width, stride), in_map(endpoints[1], width, stride)
-        search(found, stride, source, target, queue)
+        search(distances, stride, source, target, queue)
         counts[i] = 0.0
-        if found[target] >= 0:
-            count_ways(found, stride, source, target, queue, ways, powers)
+        if distances[target] >= 0:
+            count_ways(distances, stride, source, target, queue, ways, powers)
             counts[i] = ways[source] * HUGE ** powers[source]  # infinite beyond the largest float
             # The first state is not 0: the seed as `random_streams.scramble` does it. A call of that takes as long as
             # four shortest paths, because NumPy is slow with one number.
@@ -95,5 +95,5 @@ def sample_paths(levels, seeds, counts, paths):
             state = (state ^ state >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
             state = state ^ state >> np.uint64(31) | UNIT
             for k in range(len(paths)):
-                state = draw_way(found, stride, source, target, ways, powers, state, paths[k, i])
+                state = draw_way(distances, stride, source, target, ways, powers, state, paths[k, i])
     return -1

@@ -7,7 +7,7 @@ from maze_nca_gym.mazes._kernels.search import new_map, search
 
 
 @kernel("i8(u1[:, ::1], b1[:, ::1], i4[::1], i4[::1])")
-def lay_out_path(tiles, path, found, ends):
+def lay_out_path(tiles, path, distances, ends):
     """Write a padded map in which only the path is free; return its number of tiles, or -1 if it crosses a wall.
 
     `ends` gets the map indices of source and target. In a level without them, `ends[0]` gets a tile of the path with at
@@ -15,7 +15,7 @@ def lay_out_path(tiles, path, found, ends):
     """
     height, width = tiles.shape
     stride = width + 1
-    found[:] = BLOCKED
+    distances[:] = BLOCKED
     ends[:] = 0
     count = 0
     for row in range(height):
@@ -25,7 +25,7 @@ def lay_out_path(tiles, path, found, ends):
                 # A path through a wall is never a solution.
                 if tiles[row, col] == WALL:
                     return -1
-                found[tile] = UNSEEN
+                distances[tile] = UNSEEN
                 count += 1
             # Source and target are noted even if they are off the path; a chain that misses one is rejected later, at
             # its ends.
@@ -36,8 +36,8 @@ def lay_out_path(tiles, path, found, ends):
         for tile in range(stride, (height + 1) * stride):
             links = 0  # an int: run interpreted, NumPy bools would add up to a bool
             for neighbour in (tile - stride, tile - 1, tile + stride, tile + 1):
-                links += found[neighbour] == UNSEEN
-            if found[tile] == UNSEEN and links <= 1:
+                links += distances[neighbour] == UNSEEN
+            if distances[tile] == UNSEEN and links <= 1:
                 ends[0] = tile
     return count
 
@@ -51,13 +51,13 @@ def is_optimal_path(tiles, path, length):
     """
     height, width = tiles.shape
     stride = width + 1
-    found, queue = new_map(height, width)
+    distances, queue = new_map(height, width)
     ends = np.empty(2, np.int32)
     # The cheap tests come first: the number of tiles, and whether there is an end to search from.
-    if lay_out_path(tiles, path, found, ends) != length or ends[0] == 0 or found[ends[0]] != UNSEEN:
+    if lay_out_path(tiles, path, distances, ends) != length or ends[0] == 0 or distances[ends[0]] != UNSEEN:
         return False
     # A set of n tiles is a chain from here if a search within it reaches all n, the last at distance n - 1.
-    if search(found, stride, ends[0], -1, queue) != length or found[queue[length - 1]] != length - 1:
+    if search(distances, stride, ends[0], -1, queue) != length or distances[queue[length - 1]] != length - 1:
         return False
     last = queue[length - 1]
     if ends[1] != 0:  # a level with endpoints: the chain must end at the target
@@ -65,9 +65,9 @@ def is_optimal_path(tiles, path, length):
     # Without endpoints the chain must also be a shortest path between its own ends, now searched in the whole maze.
     for row in range(height):
         for col in range(width):
-            found[(row + 1) * stride + col] = BLOCKED if tiles[row, col] == WALL else UNSEEN
-    search(found, stride, ends[0], last, queue)
-    return bool(found[last] == length - 1)
+            distances[(row + 1) * stride + col] = BLOCKED if tiles[row, col] == WALL else UNSEEN
+    search(distances, stride, ends[0], last, queue)
+    return bool(distances[last] == length - 1)
 
 
 STATE_LIMIT = np.float32(2**24)

@@ -7,7 +7,7 @@ of its row and the left neighbour of the next: stride = first = W + 1.
 
 Two arrays are passed through all kernels:
 
-- `found`, the map: UNSEEN at free tiles that no search has reached, distances at those it has, BLOCKED at walls and
+- `distances`, the map: UNSEEN at free tiles that no search has reached, distances at those it has, BLOCKED at walls and
   padding.
 - `queue`: the indices of the tiles found, in the order of their distances. It doubles as the list of what a search
   reached: its last tile is a farthest one, and `forget` resets only these tiles.
@@ -37,56 +37,56 @@ def has_border(tiles):
 
 
 @kernel("void(u1[:, ::1], i4[::1])")
-def lay_out_bordered(tiles, found):
+def lay_out_bordered(tiles, distances):
     """Write the map of a level that has its own wall border, whose stride is W."""
     flat = tiles.flat
     for i in range(len(flat)):
-        found[i] = BLOCKED if flat[i] == WALL else UNSEEN
+        distances[i] = BLOCKED if flat[i] == WALL else UNSEEN
 
 
 @kernel("i8(u1[:, ::1], i4[::1])")
-def lay_out(tiles, found):
-    """Write the map of one level; return its stride. `found` has room for (H + 2) * (W + 1)."""
+def lay_out(tiles, distances):
+    """Write the map of one level; return its stride. `distances` has room for (H + 2) * (W + 1)."""
     height, width = tiles.shape
     if has_border(tiles):
-        lay_out_bordered(tiles, found)
+        lay_out_bordered(tiles, distances)
         return width
     stride = width + 1  # one column of padding ends each row and precedes the next
     # Padding and walls look alike to a search: neither is entered.
-    found[:] = BLOCKED
+    distances[:] = BLOCKED
     for row in range(height):
         for col in range(width):
             if tiles[row, col] != WALL:
-                found[(row + 1) * stride + col] = UNSEEN
+                distances[(row + 1) * stride + col] = UNSEEN
     return stride
 
 
 @kernel("i8(i4[::1], i8, i8, i8, i4[::1])")
-def search(found, stride, start, goal, queue):
+def search(distances, stride, start, goal, queue):
     """Search breadth-first; return the number of tiles found, which `queue` then lists, nearest first.
 
     The search stops once `goal` has its distance; with goal -1 it finds everything in reach. Neighbours are pushed in
-    the order up, left, down, right. `found` and `queue` come from `new_map`.
+    the order up, left, down, right. `distances` and `queue` come from `new_map`.
     """
     # `start` must be free. Nothing checks that, and a search from a wall would spread just the same.
-    found[start] = 0
+    distances[start] = 0
     queue[0] = start
     step = np.uint64(stride)
     head, tail = np.uint64(0), UNIT
     # `goal` has its distance as soon as it is pushed. Stopping then saves the rest of the tiles at that distance.
-    while head < tail and (goal < 0 or found[goal] < 0):
+    while head < tail and (goal < 0 or distances[goal] < 0):
         # For a signed index numba tests whether it counts from the end, which would take a third of the time.
         tile = np.uint64(queue[head])
         head += UNIT
-        distance = found[tile] + 1
+        distance = distances[tile] + 1
         up, left, down, right = tile - step, tile - UNIT, tile + step, tile + UNIT
-        at_up, at_left, at_down, at_right = found[up], found[left], found[down], found[right]
+        at_up, at_left, at_down, at_right = distances[up], distances[left], distances[down], distances[right]
         # Only UNSEEN is negative. Each neighbour is stored and pushed whether it is new or not, and only `tail` depends
         # on that: a mispredicted branch costs more than a superfluous store, which the next push overwrites.
-        found[up] = distance if at_up < 0 else at_up
-        found[left] = distance if at_left < 0 else at_left
-        found[down] = distance if at_down < 0 else at_down
-        found[right] = distance if at_right < 0 else at_right
+        distances[up] = distance if at_up < 0 else at_up
+        distances[left] = distance if at_left < 0 else at_left
+        distances[down] = distance if at_down < 0 else at_down
+        distances[right] = distance if at_right < 0 else at_right
         queue[tail] = up
         tail += np.uint64(at_up < 0)
         queue[tail] = left
@@ -103,7 +103,7 @@ DENSE = 8
 
 
 @kernel("void(i4[::1], i8, i4[::1], i8)")
-def forget(found, size, queue, count):
+def forget(distances, size, queue, count):
     """Undo a search: make the first `count` tiles of the queue UNSEEN again.
 
     If they are many, all `size` tiles of the map are reset, so earlier searches must have been undone before.
@@ -111,10 +111,10 @@ def forget(found, size, queue, count):
     if DENSE * count > size:
         # Vector code without the queue's indirect addresses; walls keep their mark.
         for tile in range(size):
-            found[tile] = BLOCKED if found[tile] == BLOCKED else UNSEEN
+            distances[tile] = BLOCKED if distances[tile] == BLOCKED else UNSEEN
     else:
         for i in range(count):
-            found[queue[i]] = UNSEEN
+            distances[queue[i]] = UNSEEN
 
 
 @kernel("i8(i8, i8, i8)")
@@ -182,7 +182,7 @@ def find_endpoints(tiles, endpoints):
 
 
 @kernel("i8(i4[::1], i8, i8, i4[::1], i4[::1], i4[::1])")
-def list_components(found, stride, size, queue, counts, fars):
+def list_components(distances, stride, size, queue, counts, fars):
     """Write each component's number of tiles and the tile farthest from its first one; return the number of components.
 
     The largest component comes first. Tiles without a neighbour are left out, unless there are no others. The map is
@@ -191,19 +191,19 @@ def list_components(found, stride, size, queue, counts, fars):
     n = largest = 0
     for start in range(size):
         # A tile not reached from any earlier start is the first of its component: others follow right or below.
-        if found[start] == UNSEEN and (found[start + 1] == UNSEEN or found[start + stride] == UNSEEN):
-            counts[n] = search(found, stride, start, -1, queue)
+        if distances[start] == UNSEEN and (distances[start + 1] == UNSEEN or distances[start + stride] == UNSEEN):
+            counts[n] = search(distances, stride, start, -1, queue)
             fars[n] = queue[counts[n] - 1]
             # Strict, so that the first of several largest components is the one in front.
             if counts[n] > counts[largest]:
                 largest = n
             n += 1
     # A count of `size` makes `forget` go through the whole map: the queue has only the last component's tiles.
-    forget(found, size, queue, size)
+    forget(distances, size, queue, size)
     # Only single tiles, or none: they count after all, since a diameter of zero moves is a path of one tile.
     if n == 0:
         for tile in range(size):
-            if found[tile] == UNSEEN:
+            if distances[tile] == UNSEEN:
                 counts[n] = 1
                 fars[n] = tile
                 n += 1
@@ -265,9 +265,9 @@ def octile_lengths(tiles, starts, goals, lengths):
                         if new < costs[to]:
                             before, costs[to] = costs[to], new
                             if before >= np.floor(new) + 1.0:  # else the tile is in that bucket already
-                                there = np.int64(new) % 3
-                                queues[there, counts[there]] = to
-                                counts[there] += 1
+                                next_slot = np.int64(new) % 3
+                                queues[next_slot, counts[next_slot]] = to
+                                counts[next_slot] += 1
             counts[slot] = 0
             bucket += 1
         lengths[i] = costs[goal] if costs[goal] < np.inf else -1.0

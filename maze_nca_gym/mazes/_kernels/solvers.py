@@ -19,7 +19,7 @@ from maze_nca_gym.mazes._kernels.search import (
 
 
 @kernel("void(i4[::1], i8, i8, i8, i8, i8, i8, b1[:, ::1])")
-def walk(found, stride, order, tile, following, change, moves, path):
+def walk(distances, stride, order, tile, following, change, moves, path):
     """Mark a walk from `tile` that always takes the first direction of an order whose value in the map is expected.
 
     The expected value is `following` at the first move and changes by `change` with every move; at every move some
@@ -35,13 +35,13 @@ def walk(found, stride, order, tile, following, change, moves, path):
     last, last_at = offset(order, 3, stride), offset(order, 3, width)
     flat[at] = True
     for _ in range(moves):
-        if found[tile + first] == following:
+        if distances[tile + first] == following:
             tile += first
             at += first_at
-        elif found[tile + second] == following:
+        elif distances[tile + second] == following:
             tile += second
             at += second_at
-        elif found[tile + third] == following:
+        elif distances[tile + third] == following:
             tile += third
             at += third_at
         else:  # one neighbour has the value, so the last needs no test
@@ -52,18 +52,18 @@ def walk(found, stride, order, tile, following, change, moves, path):
 
 
 @kernel("i1(u1[:, ::1], i8, b1[:, ::1], i4[::1], i4[::1], i4[::1])", inline=True)
-def solve_shortest_path(tiles, order, path, found, queue, endpoints):
+def solve_shortest_path(tiles, order, path, distances, queue, endpoints):
     """Mark the canonical shortest path of one level in `path`. Return SOLVED, UNSOLVABLE if no path exists, or
     MALFORMED if `find_endpoints` refuses the level."""
     if not find_endpoints(tiles, endpoints):
         return MALFORMED
-    stride = lay_out(tiles, found)
+    stride = lay_out(tiles, distances)
     source = in_map(endpoints[0], tiles.shape[1], stride)
     # Search from the target, so that the walk starts at the source: the canonical path breaks ties from there.
-    search(found, stride, in_map(endpoints[1], tiles.shape[1], stride), source, queue)
-    if found[source] < 0:
+    search(distances, stride, in_map(endpoints[1], tiles.shape[1], stride), source, queue)
+    if distances[source] < 0:
         return UNSOLVABLE
-    walk(found, stride, order, source, found[source] - 1, -1, found[source], path)
+    walk(distances, stride, order, source, distances[source] - 1, -1, distances[source], path)
     return SOLVED
 
 
@@ -72,8 +72,8 @@ def shortest_path(tiles, order, path):
     """Mark the canonical shortest path of one level in `path`, which must be all False before. Return a status as
     `solve_shortest_path` does."""
     height, width = tiles.shape
-    found, queue = new_map(height, width)
-    return solve_shortest_path(tiles, order, path, found, queue, np.empty(2, np.int32))
+    distances, queue = new_map(height, width)
+    return solve_shortest_path(tiles, order, path, distances, queue, np.empty(2, np.int32))
 
 
 @kernel("i8(u1[:, :, ::1], i8, b1[:, :, ::1])")
@@ -83,11 +83,11 @@ def shortest_paths(levels, order, paths):
     `paths` must be all False before.
     """
     n, height, width = levels.shape
-    found, queue = new_map(height, width)
+    distances, queue = new_map(height, width)
     endpoints = np.empty(2, np.int32)
     for i in range(n):
         # An unsolvable level is no error here: its path stays empty, and the caller decides.
-        if solve_shortest_path(levels[i], order, paths[i], found, queue, endpoints) == MALFORMED:
+        if solve_shortest_path(levels[i], order, paths[i], distances, queue, endpoints) == MALFORMED:
             return i
     return -1
 
@@ -99,32 +99,32 @@ def shortest_paths_from(tiles, order, start, targets, paths):
     Places are counted row by row. `paths` must be all False before.
     """
     height, width = tiles.shape
-    found, queue = new_map(height, width)
-    stride = lay_out(tiles, found)
+    ranks, queue = new_map(height, width)
+    stride = lay_out(tiles, ranks)
     # The search finds tiles of the same distance in the order of their canonical paths. So of the neighbours of a tile
     # the first to be found is the one before it on its path.
     # The map gets how many tiles were found before: their ranks.
     queue[0] = in_map(start, width, stride)
-    found[queue[0]] = 0
+    ranks[queue[0]] = 0
     head, n_found = 0, 1
     while head < n_found:
         tile = np.int64(queue[head])
         head += 1
         for place in range(4):
             neighbour = tile + offset(order, place, stride)
-            if found[neighbour] < 0:  # only UNSEEN is negative
-                found[neighbour] = n_found
+            if ranks[neighbour] < 0:  # only UNSEEN is negative
+                ranks[neighbour] = n_found
                 queue[n_found] = neighbour
                 n_found += 1
     # A walk back along falling ranks ends at the start, whose rank is 0.
     for i in range(len(targets)):
         at, tile = targets[i], in_map(targets[i], width, stride)
-        if found[tile] < 0:
+        if ranks[tile] < 0:
             continue
         flat = paths[i].flat
         flat[at] = True
-        while found[tile] > 0:
-            up, left, down, right = found[tile - stride], found[tile - 1], found[tile + stride], found[tile + 1]
+        while ranks[tile] > 0:
+            up, left, down, right = ranks[tile - stride], ranks[tile - 1], ranks[tile + stride], ranks[tile + 1]
             # Walls are BLOCKED, above any rank, and all tiles in reach have one: the least is the way back.
             first = min(up, left, down, right)
             if first == up:
@@ -143,75 +143,75 @@ def shortest_paths_from(tiles, order, start, targets, paths):
 
 
 @kernel("void(u1[:, :, ::1], i8[::1], i4[:, :, ::1])")
-def distance_maps(levels, starts, distances):
+def distance_maps(levels, starts, maps):
     """Write the distances in moves from one tile of every level, UNSEEN at walls and at tiles out of reach.
 
     `starts` holds row * width + col of each level's tile.
     """
     n, height, width = levels.shape
-    found, queue = new_map(height, width)
+    distances, queue = new_map(height, width)
     for i in range(n):
-        stride = lay_out(levels[i], found)
-        search(found, stride, in_map(starts[i], width, stride), -1, queue)
+        stride = lay_out(levels[i], distances)
+        search(distances, stride, in_map(starts[i], width, stride), -1, queue)
         for row in range(height):
             for col in range(width):
-                distance = found[in_map(row * width + col, width, stride)]
-                distances[i, row, col] = UNSEEN if distance == BLOCKED else distance
+                distance = distances[in_map(row * width + col, width, stride)]
+                maps[i, row, col] = UNSEEN if distance == BLOCKED else distance
 
 
 @kernel("void(u1[:, :, ::1], i4[:, :, ::1])")
 def eccentricity_maps(levels, eccentricities):
     """Write the distance from every tile to the farthest tile that it reaches, UNSEEN at walls."""
     n, height, width = levels.shape
-    found, queue = new_map(height, width)
+    distances, queue = new_map(height, width)
     for i in range(n):
-        stride = lay_out(levels[i], found)
-        size = len(found) if stride > width else height * width
+        stride = lay_out(levels[i], distances)
+        size = len(distances) if stride > width else height * width
         for row in range(height):
             for col in range(width):
                 start = in_map(row * width + col, width, stride)
                 eccentricities[i, row, col] = UNSEEN
                 # A wall has no eccentricity; anything free is UNSEEN again after each search.
-                if found[start] == UNSEEN:
-                    count = search(found, stride, start, -1, queue)
-                    eccentricities[i, row, col] = found[queue[count - 1]]  # the last tile found is a farthest one
-                    forget(found, size, queue, count)
+                if distances[start] == UNSEEN:
+                    count = search(distances, stride, start, -1, queue)
+                    eccentricities[i, row, col] = distances[queue[count - 1]]  # the last tile found is a farthest one
+                    forget(distances, size, queue, count)
 
 
 @kernel("i8(i4[::1], i8, i8, i8, i4[::1], i4[::1])")
-def search_and_bound(found, stride, size, start, queue, bound):
+def search_and_bound(distances, stride, size, start, queue, bound):
     """Search all that `start` reaches and lower its upper bounds of eccentricities; return how many tiles were found.
 
     By the triangle inequality ecc(v) <= d(start, v) + ecc(start). The bound of `start` becomes exact. Every free tile
     must be UNSEEN before the call.
     """
-    count = search(found, stride, start, -1, queue)
-    eccentricity = found[queue[count - 1]]
+    count = search(distances, stride, start, -1, queue)
+    eccentricity = distances[queue[count - 1]]
     # Both loops do the same. Where much of the map was found, a pass over all of it in order is vector code, which
     # beats random access through the queue.
     if DENSE * count > size:
         for tile in range(size):  # nothing lowers the bound of a wall, which is -1
-            through_start = found[tile] + eccentricity
-            bound[tile] = through_start if found[tile] >= 0 and through_start < bound[tile] else bound[tile]
+            through_start = distances[tile] + eccentricity
+            bound[tile] = through_start if distances[tile] >= 0 and through_start < bound[tile] else bound[tile]
     else:
         for i in range(count):
             tile = queue[i]
-            through_start = found[tile] + eccentricity
+            through_start = distances[tile] + eccentricity
             bound[tile] = through_start if through_start < bound[tile] else bound[tile]
     bound[start] = eccentricity
     return count
 
 
 @kernel("i8(i4[::1], i8, i8, i8)", inline=True)
-def climb(found, stride, tile, moves):
+def climb(distances, stride, tile, moves):
     """Return the tile that is reached from `tile` by `moves` moves towards distance 0."""
     for _ in range(moves):
-        nearer = found[tile] - 1
-        if found[tile - stride] == nearer:
+        nearer = distances[tile] - 1
+        if distances[tile - stride] == nearer:
             tile -= stride
-        elif found[tile - 1] == nearer:
+        elif distances[tile - 1] == nearer:
             tile -= 1
-        elif found[tile + stride] == nearer:
+        elif distances[tile + stride] == nearer:
             tile += stride
         # As in `walk`, the last needs no test: a tile at a distance above 0 has a nearer neighbour.
         else:
@@ -220,26 +220,26 @@ def climb(found, stride, tile, moves):
 
 
 @kernel("i8(i4[::1], i8, i8, i8, i4[::1], i4[::1])")
-def probe_component(found, stride, size, far, queue, bound):
+def probe_component(distances, stride, size, far, queue, bound):
     """Bound the eccentricities of a component's tiles; return a lower bound on its diameter.
 
-    All tiles of the component must be UNSEEN in `found`. `far` is a tile at the largest distance from some other tile.
-    By the double sweep it is the end of a long shortest path. Searches from that path's middle (from both middles if it
-    has two) give upper bounds that are exact in trees and tight elsewhere.
+    All tiles of the component must be UNSEEN in `distances`. `far` is a tile at the largest distance from some other
+    tile. By the double sweep, `far` is the end of a long shortest path. Searches from the middle of that path (from
+    both middles if there are two) give upper bounds that are exact in trees and tight elsewhere.
     """
     length = 0
     middle = other_middle = tile = far
     for sweep in range(3):  # one call in a loop, since the compiler copies what is called to each place
         # A path with an odd number of moves has two middles, and each bounds one half of the component better.
         if sweep < 2 or other_middle != middle:
-            count = search_and_bound(found, stride, size, tile, queue, bound)
+            count = search_and_bound(distances, stride, size, tile, queue, bound)
             # The first sweep ends the double sweep: its path is as long as any in a tree, and nearly so elsewhere.
             if sweep == 0:
-                length = found[queue[count - 1]]
-                middle = climb(found, stride, queue[count - 1], length // 2)
-                other_middle = climb(found, stride, middle, length % 2)
+                length = distances[queue[count - 1]]
+                middle = climb(distances, stride, queue[count - 1], length // 2)
+                other_middle = climb(distances, stride, middle, length % 2)
             tile = middle if sweep == 0 else other_middle
-            forget(found, size, queue, count)
+            forget(distances, size, queue, count)
     return length
 
 
@@ -249,7 +249,7 @@ distance."""
 
 
 @kernel("void(i4[::1], i8, i8, i4[::1], i8, b1[:, ::1])", inline=True)
-def mark_longest(found, stride, order, queue, count, path):
+def mark_longest(distances, stride, order, queue, count, path):
     """Mark the canonical path from a search's start to the farthest tile that comes first; overwrites the distances.
 
     Each move takes the first direction of the order that lies on a shortest path to some farthest tile. So the walk
@@ -257,49 +257,49 @@ def mark_longest(found, stride, order, queue, count, path):
     path to that tile, which chooses among fewer directions and would choose the same.
     """
     step = np.uint64(stride)
-    farthest = found[queue[count - 1]]
+    farthest = distances[queue[count - 1]]
     for i in range(count - 1, -1, -1):  # farthest first, so that all tiles further out are marked
         tile = np.uint64(queue[i])
-        following = found[tile] + 1 + ON_THE_WAY
-        leads = (found[tile - step] == following) | (found[tile - UNIT] == following)
-        leads |= (found[tile + step] == following) | (found[tile + UNIT] == following)
+        following = distances[tile] + 1 + ON_THE_WAY
+        leads = (distances[tile - step] == following) | (distances[tile - UNIT] == following)
+        leads |= (distances[tile + step] == following) | (distances[tile + UNIT] == following)
         # A mark far above all distances keeps the distance readable below it, so that one map holds both.
-        found[tile] += ON_THE_WAY if leads | (found[tile] == farthest) else 0
-    walk(found, stride, order, queue[0], 1 + ON_THE_WAY, 1, farthest, path)
+        distances[tile] += ON_THE_WAY if leads | (distances[tile] == farthest) else 0
+    walk(distances, stride, order, queue[0], 1 + ON_THE_WAY, 1, farthest, path)
 
 
 @kernel("i8(u1[:, ::1], i8, b1[:, ::1], i4[::1], i4[:, ::1])", inline=True)
-def solve_diameter(tiles, order, path, found, scratch):
+def solve_diameter(tiles, order, path, distances, scratch):
     """Mark the canonical diameter path of one level; return how many moves it has, or -1 if there is no free tile.
 
     Upper bounds save most searches. Every component that is large enough to matter is probed, the largest first. Then
     only tiles whose bound still reaches the best eccentricity so far are searched from.
     """
-    stride = lay_out(tiles, found)
-    size = len(found) if stride > tiles.shape[1] else tiles.size
+    stride = lay_out(tiles, distances)
+    size = len(distances) if stride > tiles.shape[1] else tiles.size
     queue, bound, counts, fars = scratch[0], scratch[1], scratch[2], scratch[3]
-    n_components = list_components(found, stride, size, queue, counts, fars)
+    n_components = list_components(distances, stride, size, queue, counts, fars)
     for tile in range(size):
-        bound[tile] = -1 if found[tile] == BLOCKED else BLOCKED  # BLOCKED is above any eccentricity: no bound yet
+        bound[tile] = -1 if distances[tile] == BLOCKED else BLOCKED  # BLOCKED is above any eccentricity: no bound yet
     # The order changes nothing but the time: `best` is a lower bound on the diameter whatever has been probed.
     # With a long path known, most tiles' upper bounds fall below it, and those are never searched from.
     best = 0
     for i in range(n_components):
         if counts[i] > best:  # n tiles have a diameter of at most n - 1 moves
-            best = max(best, probe_component(found, stride, size, fars[i], queue, bound))
+            best = max(best, probe_component(distances, stride, size, fars[i], queue, bound))
     marked = -1
     # Row by row, and a tie only counts while no path is marked: the first tile of the greatest eccentricity wins.
     for tile in range(size):
         if bound[tile] < BLOCKED and (bound[tile] > best or (bound[tile] == best and marked < best)):
-            count = search_and_bound(found, stride, size, tile, queue, bound)
+            count = search_and_bound(distances, stride, size, tile, queue, bound)
             # The bound is the exact eccentricity now; it may have turned out to be less than was hoped for.
             if bound[tile] > best or (bound[tile] == best and marked < best):
                 # A longer one replaces the path that was marked before; the first needs no wiping.
                 if marked >= 0:
                     path[:] = False
                 best = marked = bound[tile]
-                mark_longest(found, stride, order, queue, count, path)
-            forget(found, size, queue, count)
+                mark_longest(distances, stride, order, queue, count, path)
+            forget(distances, size, queue, count)
     return marked
 
 
@@ -319,8 +319,8 @@ def diameter(tiles, order, path):
     if has_foreign(tiles):
         return MALFORMED
     height, width = tiles.shape
-    found = np.empty((height + 2) * (width + 1), np.int32)
-    moves = solve_diameter(tiles, order, path, found, np.empty((4, (height + 2) * (width + 1) + 4), np.int32))
+    distances = np.empty((height + 2) * (width + 1), np.int32)
+    moves = solve_diameter(tiles, order, path, distances, np.empty((4, (height + 2) * (width + 1) + 4), np.int32))
     return SOLVED if moves >= 0 else UNSOLVABLE
 
 
@@ -331,12 +331,12 @@ def diameters(levels, order, paths):
     `paths` must be all False before.
     """
     n, height, width = levels.shape
-    found = np.empty((height + 2) * (width + 1), np.int32)
+    distances = np.empty((height + 2) * (width + 1), np.int32)
     scratch = np.empty((4, (height + 2) * (width + 1) + 4), np.int32)
     for i in range(n):
         if has_foreign(levels[i]):
             return i
-        solve_diameter(levels[i], order, paths[i], found, scratch)
+        solve_diameter(levels[i], order, paths[i], distances, scratch)
     return -1
 
 
@@ -354,29 +354,29 @@ def lay_out_values(values, stride, gains):
 
 
 @kernel("f8(i4[::1], i8, i8, i4[::1], i8, f8[::1], f8[::1])")
-def weigh(found, stride, goal, queue, count, gains, sums):
+def weigh(distances, stride, goal, queue, count, gains, sums):
     """Write, for each tile of a search, the greatest sum of gains on a path from it to the goal; return the start's.
 
     Paths lead away from the start at every move and include both ends. Goal -1 means any of the farthest tiles. A tile
     without such a path gets NONE.
     """
-    farthest = found[queue[count - 1]]
+    farthest = distances[queue[count - 1]]
     for i in range(count - 1, -1, -1):  # farthest first, so that all tiles further out have their sums
         tile = queue[i]
-        if tile == goal or (goal < 0 and found[tile] == farthest):
+        if tile == goal or (goal < 0 and distances[tile] == farthest):
             sums[tile] = gains[tile]
             continue
         best = NONE
         # Only moves outwards lie on shortest paths from the start, and those neighbours are done already.
         for neighbour in (tile - stride, tile - 1, tile + stride, tile + 1):
-            if found[neighbour] == found[tile] + 1 and sums[neighbour] > best:
+            if distances[neighbour] == distances[tile] + 1 and sums[neighbour] > best:
                 best = sums[neighbour]
         sums[tile] = gains[tile] + best
     return sums[queue[0]]
 
 
 @kernel("void(i4[::1], i8, i8, i8, i8, f8[::1], b1[:, ::1])")
-def ascend(found, stride, order, tile, moves, sums, path):
+def ascend(distances, stride, order, tile, moves, sums, path):
     """Mark the walk of `moves` moves from `tile`, each to a tile that is one move farther from the search's start.
 
     If several neighbours are farther, the walk goes to the neighbour with the largest entry of `sums`; ties go to the
@@ -391,38 +391,38 @@ def ascend(found, stride, order, tile, moves, sums, path):
         for place in range(4):
             neighbour = tile + offset(order, place, stride)
             # The last tile of the walk has no next one, however the map goes on.
-            onwards = moved < moves and found[neighbour] == found[tile] + 1
+            onwards = moved < moves and distances[neighbour] == distances[tile] + 1
             if onwards and (following == tile or sums[neighbour] > sums[following]):
                 following = neighbour
         tile = following
 
 
 @kernel("i1(u1[:, ::1], i8, f8[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1], f8[:, ::1])")
-def choose_shortest_path(tiles, order, values, path, found, scratch, weights):
+def choose_shortest_path(tiles, order, values, path, distances, scratch, weights):
     """Mark the shortest path of one level that has the greatest sum of values; return its status."""
     width = tiles.shape[1]
     endpoints = np.empty(2, np.int32)
     if not find_endpoints(tiles, endpoints):
         return MALFORMED
-    stride = lay_out(tiles, found)
+    stride = lay_out(tiles, distances)
     lay_out_values(values, stride, weights[0])
     source, target = in_map(endpoints[0], width, stride), in_map(endpoints[1], width, stride)
-    count = search(found, stride, source, target, scratch[0])
-    if found[target] < 0:
+    count = search(distances, stride, source, target, scratch[0])
+    if distances[target] < 0:
         return UNSOLVABLE
-    weigh(found, stride, target, scratch[0], count, weights[0], weights[1])
-    ascend(found, stride, order, source, found[target], weights[1], path)
+    weigh(distances, stride, target, scratch[0], count, weights[0], weights[1])
+    ascend(distances, stride, order, source, distances[target], weights[1], path)
     return SOLVED
 
 
 @kernel("i1(u1[:, ::1], i8, f8[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1], f8[:, ::1])")
-def choose_diameter(tiles, order, values, path, found, scratch, weights):
+def choose_diameter(tiles, order, values, path, distances, scratch, weights):
     """Mark the diameter path of one level that has the greatest sum of values; return its status."""
-    diameter = solve_diameter(tiles, order, path, found, scratch)
+    diameter = solve_diameter(tiles, order, path, distances, scratch)
     if diameter < 0:
         return UNSOLVABLE
-    stride = lay_out(tiles, found)
-    size = len(found) if stride > tiles.shape[1] else tiles.size
+    stride = lay_out(tiles, distances)
+    size = len(distances) if stride > tiles.shape[1] else tiles.size
     lay_out_values(values, stride, weights[0])
     queue, bound = scratch[0], scratch[1]
     best = NONE
@@ -430,15 +430,15 @@ def choose_diameter(tiles, order, values, path, found, scratch, weights):
     for tile in range(size):
         # The bounds of `solve_diameter` are left in scratch: any tile below the diameter is ruled out without a search.
         if bound[tile] == diameter:
-            count = search(found, stride, tile, -1, queue)
-            if found[queue[count - 1]] == diameter:
-                gain = weigh(found, stride, -1, queue, count, weights[0], weights[1])
+            count = search(distances, stride, tile, -1, queue)
+            if distances[queue[count - 1]] == diameter:
+                gain = weigh(distances, stride, -1, queue, count, weights[0], weights[1])
                 # Strict, so that the first of equal sums stays.
                 if gain > best:
                     best = gain
                     path[:] = False
-                    ascend(found, stride, order, tile, diameter, weights[1], path)
-            forget(found, size, queue, count)
+                    ascend(distances, stride, order, tile, diameter, weights[1], path)
+            forget(distances, size, queue, count)
     return SOLVED
 
 
@@ -447,11 +447,11 @@ def choose_paths(levels, order, values, paths, status, endpoints):
     """Mark the best solution of every level, all with endpoints or all without; `paths` must be all False before."""
     n, height, width = levels.shape
     area = (height + 2) * (width + 1)
-    found = np.empty(area, np.int32)
+    distances = np.empty(area, np.int32)
     scratch = np.empty((4, area + 4), np.int32)
     weights = np.empty((2, area), np.float64)
     for i in range(n):
         if endpoints:
-            status[i] = choose_shortest_path(levels[i], order, values[i], paths[i], found, scratch, weights)
+            status[i] = choose_shortest_path(levels[i], order, values[i], paths[i], distances, scratch, weights)
         else:
-            status[i] = choose_diameter(levels[i], order, values[i], paths[i], found, scratch, weights)
+            status[i] = choose_diameter(levels[i], order, values[i], paths[i], distances, scratch, weights)

@@ -92,8 +92,8 @@ class BenchmarkSet:
         size = next(word for word in words if word.isdigit())
         family = "-".join(word for word in words if word != size)
         config = {"set": "benchmark", "name": self.name, "family": family, "size": int(size), "n": count}
-        drawn = self.draw(count * self.stream)
-        return LevelSet(from_every_tile(drawn) if self.every_tile else drawn, {**config, "source": self.source})
+        levels = self.draw(count * self.stream)
+        return LevelSet(from_every_tile(levels) if self.every_tile else levels, {**config, "source": self.source})
 
 
 def _drawn(
@@ -224,13 +224,13 @@ def _all_sets() -> Iterator[BenchmarkSet]:
         yield _drawn("edits", size, n, edits, rule, source, stream=STREAM, may_be_empty=True)
 
 
-BENCHMARK_SETS = {each.name: each for each in _all_sets()}
+BENCHMARK_SETS = {benchmark.name: benchmark for benchmark in _all_sets()}
 """The sets by name."""
 
 
 def list_benchmark_sets() -> list[str]:
     """Return the names of the benchmark test sets that this package generates."""
-    return [name for name, each in BENCHMARK_SETS.items() if each.read is None and not each.for_training]
+    return [name for name, benchmark in BENCHMARK_SETS.items() if benchmark.read is None and not benchmark.for_training]
 
 
 def find_benchmark_set(name: str) -> BenchmarkSet:
@@ -262,9 +262,9 @@ def held_out(size: int, task: Task, validated: bool = True) -> NDArray[np.uint64
 def _held_out(size: int, task: Task, validated: bool, version: int) -> NDArray[np.uint64]:
     """Return the hashes for a version of the registries, in another of which a family may have other levels."""
     sets = held_out_levels([size], task)
-    drawn = reserved_hashes(each for each in sets if validated or each.config["set"] != "validation")
-    read = [each.hashes() for each in BENCHMARK_SETS.values() if each.hashes is not None and each.side - 2 == size]
-    return np.unique(np.concatenate([drawn, *read]))
+    generated = reserved_hashes(level_set for level_set in sets if validated or level_set.config["set"] != "validation")
+    read = [test.hashes() for test in BENCHMARK_SETS.values() if test.hashes is not None and test.side - 2 == size]
+    return np.unique(np.concatenate([generated, *read]))
 
 
 def held_out_levels(sizes: Iterable[int], task: Task) -> list[LevelSet]:
@@ -287,4 +287,4 @@ def held_out_levels(sizes: Iterable[int], task: Task) -> list[LevelSet]:
     ]
     has_these = task.has_endpoints and task.is_plain
     tests = [BENCHMARK_SETS[name] for name in list_benchmark_sets()] if has_these else []
-    return [*named, *(each.levels() for each in tests if each.side - 2 in sizes)]
+    return [*named, *(test.levels() for test in tests if test.side - 2 in sizes)]

@@ -37,8 +37,8 @@ _SEEDED_BY = {"test": "benchmark maze-hard-30", "train": "benchmark maze-hard-tr
 
 def hard_levels(split: str, n: int) -> Tiles:
     """Return the first `n` levels of a split, "test" or "train", (n, 30, 30) uint8."""
-    found = [draw_hard(split, candidate) for candidate in candidates()[split][:n]]
-    return np.stack([level for level in found if level is not None])
+    levels = [draw_hard(split, candidate) for candidate in candidates()[split][:n]]
+    return np.stack([level for level in levels if level is not None])
 
 
 @cache

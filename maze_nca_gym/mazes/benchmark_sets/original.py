@@ -74,8 +74,8 @@ def read_original(split: str, folder: str | Path) -> tuple[Tiles, NDArray[np.boo
         with validated_read(table if table.exists() else parent / name, _COMPLAINT):
             if name not in arrays:
                 arrays[name] = np.asarray(mapped_array(parent / name))
-            found = hashlib.sha256(arrays[name].tobytes()).hexdigest()
-            if found != expected:
-                raise ValueError(f"the SHA-256 of its tokens must be {expected}, and is {found}")
+            actual = hashlib.sha256(arrays[name].tobytes()).hexdigest()
+            if actual != expected:
+                raise ValueError(f"the SHA-256 of its tokens must be {expected}, and is {actual}")
     inputs, labels = arrays[INPUTS], arrays[LABELS]
     return to_tiles(inputs, SIDE), np.isin(labels, (START, GOAL, PATH)).reshape(-1, SIDE, SIDE)

@@ -78,8 +78,8 @@ def read_csv(path: str | Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
             is_maze = set(maze) <= set(CHARACTERS[:-1]) and len(maze) == size
             check(is_maze, f"line {number}: a maze has {wanted} here, got {maze!r:.60}")
             ends = {end: maze.count(end) for end in "SG"}
-            one = set(ends.values()) == {1}
-            check(one, f"line {number}: a maze has one S and one G, got {ends['S']} and {ends['G']}")
+            has_both = set(ends.values()) == {1}
+            check(has_both, f"line {number}: a maze has one S and one G, got {ends['S']} and {ends['G']}")
             same = answer.replace(CHARACTERS[-1], " ") == maze
             check(same, f"line {number}: without the '{CHARACTERS[-1]}' of its path, the answer must be the maze")
             fields.append(maze + answer)

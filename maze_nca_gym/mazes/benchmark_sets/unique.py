@@ -47,8 +47,8 @@ def split_levels(part: int, n: int) -> Tiles:
 def _all_levels() -> Tiles:
     """Return all levels, each once."""
     rng = np.random.default_rng(SEED)
-    found: dict[bytes, Tiles] = {}
-    while len(found) < 2 * SPLIT:
+    levels: dict[bytes, Tiles] = {}
+    while len(levels) < 2 * SPLIT:
         # The number of moves is drawn first, then mazes and starts until some goal is that far away.
         n_moves, goals = rng.integers(LEAST_MOVES, MOST_MOVES + 1), np.empty((0, 2), np.intp)
         while not len(goals):
@@ -61,8 +61,8 @@ def _all_levels() -> Tiles:
                     break
         level[tuple(start)] = Tile.SOURCE
         level[tuple(goals[rng.integers(len(goals))])] = Tile.TARGET
-        found.setdefault(level.tobytes(), level)
-    return np.stack(list(found.values()))
+        levels.setdefault(level.tobytes(), level)
+    return np.stack(list(levels.values()))
 
 
 def _carve(rng: np.random.Generator) -> Tiles:

@@ -170,8 +170,8 @@ class Lineage:
                 raise ValueError(f"the generation of level {id} is {generation}")
             fresh = parent == FRESH
             if fresh != (generation == 0) or fresh != (seed == FRESH) or seed < FRESH:
-                found = (id, parent, generation, seed)
-                raise ValueError(f"level {id} is half a fresh one, half an offspring: {found}")
+                entry = (id, parent, generation, seed)
+                raise ValueError(f"level {id} is half a fresh one, half an offspring: {entry}")
             if not np.isfinite(fitness):
                 raise ValueError(f"the fitness of level {id} in the lineage is {fitness}")
             if root and not FRESH <= parent < id:

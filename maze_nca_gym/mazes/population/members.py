@@ -153,6 +153,6 @@ def statistics(table: NDArray[Any], clock: int) -> dict[str, float]:
     return {
         "n": float(len(table)),
         "max_fitness": float(table["fitness"].max()) if len(table) else 0.0,
-        **{f"mean_{name}": float(each.mean()) if len(table) else 0.0 for name, each in values.items()},
+        **{f"mean_{name}": float(array.mean()) if len(table) else 0.0 for name, array in values.items()},
         "regret_learnability_correlation": correlation,
     }

@@ -268,7 +268,7 @@ class LevelPopulation:
         ids[which] = self._next_id + np.arange(len(which))
         table = np.zeros(len(which), MEMBER)
         table["id"], table["parent"], table["generation"] = ids[which], accepted.parents, accepted.generations
-        table["seed"], table["fitness"], table["completed"] = accepted.seeds, *(each[which] for each in measured)
+        table["seed"], table["fitness"], table["completed"] = accepted.seeds, *(measure[which] for measure in measured)
         table["born"] = table["last_seen"] = self.clock
         table["n_seen"] = 1
         dropped, end = self.members["id"][evicted].tolist(), len(self) + len(which) - len(evicted)

@@ -51,7 +51,7 @@ def check_stored(arrays: Mapping[str, NDArray[Any]], state: Any) -> PopulationCo
     # the counters and the configuration
     for name in ("clock", "next_id", "n_replacements"):
         Option(name, int, (Between(0, LARGEST_COUNT),)).check(state.get(name))
-    values, names = state.get("config"), {each.name for each in fields(PopulationConfig)}
+    values, names = state.get("config"), {field.name for field in fields(PopulationConfig)}
     if not isinstance(values, dict) or set(values) != names:
         wanted = f"a population's configuration must hold {', '.join(sorted(names))}"
         raise ValueError(f"{wanted}, got {values!r}{OTHER_VERSION}")
@@ -66,10 +66,10 @@ def check_stored(arrays: Mapping[str, NDArray[Any]], state: Any) -> PopulationCo
                 f"{name} must be {dtype} of {ndim} dimensions, got {arrays[name].dtype} of {arrays[name].ndim}"
             )
     records = [f"record_{name}" for name in (*NUMBERS, "is_root", "n_edits")]
-    for what, together in (("levels", ["tiles", *STORED]), ("lineage", records)):
+    for group, together in (("levels", ["tiles", *STORED]), ("lineage", records)):
         lengths = {name: len(arrays[name]) for name in together}
         if len(set(lengths.values())) > 1:
-            raise ValueError(f"the arrays of the {what} differ in length: {lengths}")
+            raise ValueError(f"the arrays of the {group} differ in length: {lengths}")
     if arrays["record_edits"].shape[1] != 3:
         raise ValueError(f"record_edits must have 3 columns, got {arrays['record_edits'].shape[1]}")
     if len(arrays["tiles"]) > config.capacity:
@@ -84,9 +84,9 @@ def check_stored(arrays: Mapping[str, NDArray[Any]], state: Any) -> PopulationCo
         "record_born is not within 0 and the clock": (born < 0) | (born > state["clock"]),
         "record_id is not below next_id": arrays["record_id"] >= state["next_id"],
     }
-    for what, where in wrong.items():
+    for flaw, where in wrong.items():
         if where.any():
-            raise ValueError(f"{what} at index {int(np.argmax(where))}")
+            raise ValueError(f"{flaw} at index {int(np.argmax(where))}")
     if len(np.unique(arrays["id"])) < len(arrays["id"]):
         raise ValueError("two levels have the same id")
     return config
