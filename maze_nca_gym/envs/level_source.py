@@ -24,8 +24,8 @@ Choose = Callable[[NDArray[np.intp], DrawOwn], Tiles]
 
 
 def as_drawn(rows: NDArray[np.intp], draw: DrawOwn) -> Tiles:
-    """Return (n, H, W) levels of an environment's own source. This is the default until `choose_levels_with` is
-    called."""
+    """Return the (n, H, W) levels that `draw` returns for these (n,) indices of sub-environments: those of the
+    environment's own source. This is the default `Choose` until `choose_levels_with` is called."""
     return draw(rows)
 
 

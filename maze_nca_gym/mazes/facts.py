@@ -66,7 +66,7 @@ class Picture:
         self._read = read
 
     def read(self, reading: Reading) -> Any:
-        """Return the value of a reading."""
+        """Return the value of a reading: the result of the method named `reading.what` for its other fields."""
         return self._read(reading)
 
     def tile(self, kind: int, at: Place = CENTRE) -> Truth:
@@ -143,7 +143,7 @@ Axioms: TypeAlias = Mapping[Any, Truth]
 
 
 def axiom_of(named: str | Axiom) -> Axiom:
-    """Return the axiom that a key of `Axioms` is."""
+    """Return a key of `Axioms` as an `Axiom`: a name alone becomes an axiom that is true on all graphs."""
     return named if isinstance(named, Axiom) else Axiom(named)
 
 
@@ -165,7 +165,7 @@ class Relation(NamedTuple):
 
 
 class Later(NamedTuple):
-    """A boolean of each tile that comes on one round after the relation `of`. No ghost contains its values."""
+    """A boolean of each tile that comes on one round after the relation named `of`. No ghost contains its values."""
 
     of: str
 

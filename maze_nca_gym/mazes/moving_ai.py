@@ -50,7 +50,7 @@ class Scenario:
         bucket: the file's own class of path lengths.
         map: the map as the file names it.
         shape: (rows, columns) to which the map is scaled.
-        start, goal: places.
+        start, goal: (row, col) on the scaled map.
         length: octile length of a shortest path.
     """
 

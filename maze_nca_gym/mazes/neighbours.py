@@ -28,7 +28,9 @@ _SETS: dict[str, tuple[Offset, ...]] = {
 
 @cache
 def offsets(kernel: str) -> tuple[Offset, ...]:
-    """Return the tiles that a named kernel reads.
+    """Return the offsets of the tiles that a named kernel reads.
+
+    The name is "N4", "N5", "3x3", or a walk such as "UL", which leads to a single tile.
 
     Raises:
         ValueError: unknown name.

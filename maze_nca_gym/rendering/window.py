@@ -136,7 +136,7 @@ class Window:
 
     @property
     def is_seen(self) -> bool:
-        """Whether the window is open on a screen, not drawn into memory."""
+        """Whether the window is open on a screen. False where it is closed, or drawn into memory only."""
         return self._screen is not None and self._pygame.display.get_driver() not in _UNSEEN
 
     @property

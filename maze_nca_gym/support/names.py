@@ -70,8 +70,10 @@ def find(kind: str, name: str, table: Mapping[str, T]) -> T:
 
 
 class UnexpectedKeyword(TypeError, ValueError):
-    """A keyword that a call does not take: a TypeError, as Python's own calls and Gymnasium's environments raise, whose
-    text other libraries read; and a ValueError, as all mistakes of users are here."""
+    """The error for a keyword that a call does not take.
+
+    It is a TypeError, which Python's own calls and Gymnasium's environments raise and whose text other libraries read.
+    It is also a ValueError, as is every error of this package about a user's mistake."""
 
 
 def check_keywords(what: str, given: Iterable[str], known: Collection[str]) -> None:

@@ -497,7 +497,12 @@ def in_words(value: Any) -> str:
 
 
 def with_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> dict[str, Option]:
-    """Return options with other defaults. As a switch may then be on by default, every switch takes a value."""
+    """Return options with other defaults. As a switch may then be on by default, every switch takes a value.
+
+    Args:
+        options: the options by name.
+        values: new defaults by name; the other options keep theirs.
+    """
     changed = {}
     for name, option in options.items():
         default = values.get(name, option.default)

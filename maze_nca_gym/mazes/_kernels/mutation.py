@@ -12,7 +12,10 @@ from maze_nca_gym.mazes._kernels.search import find_endpoints, in_level, in_map,
 
 @kernel("void(u1[:, :, ::1], i8[::1], u2[:, ::1], i8)")
 def flip_tiles(levels, margins, noise, threshold):
-    """Turn inner walls to empty tiles and back where the noise is below the threshold."""
+    """Turn inner walls to empty tiles, and empty tiles to walls, where the noise is below the threshold.
+
+    `noise`, (N, H * W), has a number for each tile. Other kinds of tile stay.
+    """
     n, height, width = levels.shape
     for i in range(n):
         margin = margins[i]

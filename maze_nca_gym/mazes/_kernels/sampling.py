@@ -46,7 +46,10 @@ def count_ways(distances, stride, source, target, queue, ways, powers):
 
 @kernel("u8(i4[::1], i8, i8, i8, f8[::1], i4[::1], u8, b1[:, ::1])")
 def draw_way(distances, stride, source, target, ways, powers, state, path):
-    """Mark a shortest path, each with the same probability, by the numbers of `count_ways`; return the next state."""
+    """Mark a random shortest path from source to target; return the next state of the random generator.
+
+    All shortest paths are equally likely. `ways` and `powers` are those that `count_ways` wrote; `state` must not be 0.
+    """
     width = path.shape[1]
     flat = path.flat
     tile = source
@@ -72,8 +75,8 @@ def draw_way(distances, stride, source, target, ways, powers, state, path):
 def sample_paths(levels, seeds, counts, paths):
     """Count the shortest paths of every level, and draw some; return the first level that is malformed, or -1.
 
-    `paths` has as many for each level as are to be drawn, all False before. A level's seed is the only source of its
-    random numbers.
+    `paths`, (K, N, H, W) and all False before, gets K random paths of each of the N levels. A level's seed is the only
+    source of its random numbers. `counts` is 0 where no path exists.
     """
     n, height, width = levels.shape
     distances, queue = new_map(height, width)

@@ -183,8 +183,9 @@ def find_endpoints(tiles, endpoints):
 
 @kernel("i8(i4[::1], i8, i8, i4[::1], i4[::1], i4[::1])")
 def list_components(distances, stride, size, queue, counts, fars):
-    """Write each component's number of tiles and the tile farthest from its first one; return the number of components.
+    """List the connected components of the free tiles; return their number.
 
+    `counts` gets the number of tiles of each component, and `fars` the tile that is farthest from its first tile.
     The largest component comes first. Tiles without a neighbour are left out, unless there are no others. The map is
     UNSEEN again afterwards.
     """

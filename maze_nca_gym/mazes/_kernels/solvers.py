@@ -20,10 +20,11 @@ from maze_nca_gym.mazes._kernels.search import (
 
 @kernel("void(i4[::1], i8, i8, i8, i8, i8, i8, b1[:, ::1])")
 def walk(distances, stride, order, tile, following, change, moves, path):
-    """Mark a walk from `tile` that always takes the first direction of an order whose value in the map is expected.
+    """Mark a walk of `moves` moves from `tile`, which is marked too.
 
-    The expected value is `following` at the first move and changes by `change` with every move; at every move some
-    neighbour must have it.
+    Each move takes the first direction of an order that leads to a tile with the expected value in the map. The
+    expected value is `following` at the first move and changes by `change` with every move. At every move some
+    neighbour must have the expected value.
     """
     width = path.shape[1]
     flat = path.flat

@@ -82,13 +82,14 @@ def measure_levels(
     is_optimal: IsOptimal | None = None,
     scores: Scores | None = None,
 ) -> Measurements:
-    """Return how far paths are from the exact solutions, and whether they are solutions.
+    """Return a measure of how far paths are from the exact solutions, as regret, and whether they are solutions.
 
     With "regret" and "accuracy" any optimal path counts as a solution, and the nearest one is compared; with "loss",
     only the canonical one.
 
     Args:
-        name: "regret", the loss; "loss", against the canonical solution; or "accuracy", 1 - accuracy.
+        name: the measure: "regret", the loss; "loss", the loss against the canonical solution; or "accuracy",
+            1 - accuracy.
         tiles: (N, H, W) uint8.
         path: (N, H, W) float32, the predictions.
         target: (N, H, W) bool, the canonical solutions.
@@ -131,9 +132,14 @@ def learnability(completed: NDArray[np.float64], n_seen: NDArray[np.int64] | int
 
 
 def statistics(table: NDArray[Any], clock: int) -> dict[str, float]:
-    """Return means over all members of a table, (n,) records, for a log; 0 where there are no members.
+    """Return figures of a population by name, for a log: the number of members, their largest fitness, and means.
 
-    `regret_learnability_correlation` is Pearson's, 0 where either is the same for all levels.
+    All figures are 0 where there are no members. `regret_learnability_correlation` is Pearson's, 0 where
+    either is the same for all levels.
+
+    Args:
+        table: (n,) records of dtype `MEMBER`.
+        clock: the population's clock, in ticks.
     """
     learnabilities = learnability(table["completed"], table["n_seen"])
     a, b, correlation = table["fitness"], learnabilities, 0.0
