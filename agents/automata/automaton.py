@@ -83,7 +83,7 @@ class Automaton:
             first; then it cannot have an invariant.
         settles: whether on every maze the state stops changing, or ends up alternating between two states. If not, the
             automaton runs for `UNSETTLED` iterations. Its answers may still settle within its bound.
-        in_order: a function from an order of directions to the automaton in that order; None if there is only one
+        in_order: a function from an order of directions to the automaton in that order, or None if there is only one
             order.
         learning: options of `networks.config.HintConfig` with which networks learn the automaton; other options keep
             their defaults.
@@ -376,7 +376,7 @@ class Automaton:
         Args:
             tiles: (N, H, W) uint8 mazes.
             signals: the first state; by default every signal is off.
-            graph: the graph whose nodes the tiles are; None for mazes.
+            graph: the graph whose nodes the tiles are, or None for mazes.
 
         Raises:
             NeverAtRest: the automaton should settle, but still changes after many iterations; the message names the

@@ -32,7 +32,7 @@ def _start(solve: Fixpoint, picture: Picture, layer: int) -> Number:
 
 
 def _meaning(solve: Fixpoint, name: str, picture: Picture, at: Place, t: Number) -> Truth | None:
-    """Return whether a signal of a generated automaton is on at a tile after t iterations; None if it has no such
+    """Return whether a signal of a generated automaton is on at a tile after t iterations, or None if it has no such
     signal."""
     if name in solve.rules:
         return solve.on(name, picture, at, t - 1 - _start(solve, picture, solve.layer_of(name)))

@@ -85,7 +85,7 @@ class Theorem(Ghosts):
             stands; that the claims together imply `shown` is the author's argument.
         means: the meaning of each signal in words, by `signals`.
         unsaid: for each signal without a stated value, the reason in words: two tiles that no ghost distinguishes.
-        domain: the mazes for which the theorem is true; None for all.
+        domain: the mazes for which the theorem is true, or None for all.
         rounds: (picture, t) -> numbers of rounds in which, after t iterations, the library's axioms say that some
             relation comes on at some tile. A proof that a pooled signal is switched on may use that tile.
     """

@@ -45,7 +45,7 @@ class Examiner:
 
     Attributes:
         policy: the policy, on any device.
-        steps: the limit; None for `step_limit` of each maze on its own, so that no result depends on other mazes.
+        steps: the limit, or None for `step_limit` of each maze on its own, so that no result depends on other mazes.
     """
 
     policy: Policy

@@ -75,7 +75,7 @@ class Doubt:
         has_border: whether these mazes have a border of walls, which is not counted as tiles.
         place: the last part of the search, in words.
         skipped: the parts of the search that were not possible, in words.
-        failure: the smallest maze on which the policy fails; None if there was no failure.
+        failure: the smallest maze on which the policy fails, or None if there was no failure.
         is_interrupted: whether Ctrl-C ended the search or the shrinking.
         command: a command that plays the maze, or a comment with the reason why there is no command; empty without a
             failure.

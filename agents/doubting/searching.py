@@ -69,22 +69,22 @@ class Found(NamedTuple):
 
 @dataclass
 class Search:
-    """A search for a maze on which a policy fails, and how far it came.
+    """A search for a maze that a policy solves wrongly, and the part of the mazes that was tried.
 
     Attributes:
         examiner: runs the policy.
         seed: the seed of all randomness.
         least: the smallest number of tiles of a maze, without its border.
-        tiles: the largest number of tiles for which every maze is tried; None for as many as `MOST_SMALL` allows.
+        tiles: the largest number of tiles for which every maze is tried, or None for as many as `MOST_SMALL` allows.
         families: names of families of mazes.
         sizes: inner sizes of the mazes of these families, in order.
         n: number of mazes of each family and size.
         n_mazes: the number of mazes that were tried, up to the first failure.
-        n_correct: number of tiles -> number of mazes of that size, among all of it, on which the policy was correct.
+        n_correct: number of tiles -> how many of all mazes with that number of tiles the policy solved correctly.
         complete: the number of tiles up to which every maze was tried.
         place: the last part of the search, in words.
         skipped: the parts of the search that were not possible, in words.
-        found: the first maze on which the policy fails; None if there was none.
+        found: the first maze on which the policy fails, or None if there was none.
     """
 
     examiner: Examiner

@@ -35,7 +35,7 @@ class Cell(NamedTuple):
         levels: the set; its `config` contains the name, family and size.
         labelled: the same levels with their solutions.
         n_steps: iterations on each level.
-        enough: iterations that are enough for an exact policy on all levels; None for other policies.
+        enough: iterations that are enough for an exact policy on all levels, or None for other policies.
     """
 
     name: str
@@ -54,8 +54,8 @@ class Result:
         policy: the policy's label.
         family, size: family and inner size of the levels.
         evaluation: the metrics.
-        stability: the stability; None if stability was not measured.
-        enough: iterations that are enough for an exact policy on all levels; None for other policies.
+        stability: the stability, or None if stability was not measured.
+        enough: iterations that are enough for an exact policy on all levels, or None for other policies.
         levels: the description of the set.
     """
 
@@ -154,7 +154,7 @@ def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None, 
         cell: the policy and the set.
         position: the number of the cell for the progress bar, such as "1/4".
         stability: whether to measure stability too.
-        batch: the number of levels that run at once; None for a number that keeps the state small.
+        batch: the number of levels that run at once, or None for a number that keeps the state small.
         metrics: names of further metrics.
     """
     title, config = f"{position} {cell.name}, {cell.levels.config['name']}", cell.levels.config

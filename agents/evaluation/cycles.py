@@ -73,7 +73,7 @@ def find_periods(
 
 
 def repeat_periods(history: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the smallest period of every column of a (T, B) history, at most T // 2; 0 where there is none."""
+    """Return the smallest period of every column of a (T, B) history, at most T // 2, or 0 where there is none."""
     periods = np.zeros(history.shape[1], np.int64)
     for period in range(len(history) // 2, 0, -1):
         periods[(history[period:] == history[:-period]).all(axis=0)] = period

@@ -59,14 +59,14 @@ def open_wall(rng: np.random.Generator, task: Task, level: Tiles, target: NDArra
 
 
 def close_path(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """Return an (H, W) level with a wall on an empty tile of its canonical solution; None if any such wall would leave
-    it unsolvable."""
+    """Return an (H, W) level with a wall on an empty tile of its canonical solution, or None if any such wall would
+    leave it unsolvable."""
     edited, solutions = _try_tiles(rng, task, level, target & (level == Tile.EMPTY), Tile.WALL)
     return _first(edited, solutions.sum(axis=(1, 2)) > 0)
 
 
 def move_target(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """Return an (H, W) level with its target on another tile that the source reaches; None if there is none."""
+    """Return an (H, W) level with its target on another tile that the source reaches, or None if there is none."""
     places = np.argwhere((distances(level) > 0) & (level != Tile.TARGET))
     if not len(places):
         return None

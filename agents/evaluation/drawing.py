@@ -153,9 +153,9 @@ def curve(
     Args:
         axes: the panel.
         x, y: (N,) coordinates of the points.
-        low, high: (N,) ends of the intervals of y, drawn as a band; None for no band.
+        low, high: (N,) ends of the intervals of y, drawn as a band, or None for no band.
         color: colour of the line.
-        end: size of a dot on the last point; 0 for none.
+        end: size of a dot on the last point, or 0 for none.
         options: of `Axes.plot`.
     """
     if low is not None and high is not None:
@@ -332,7 +332,7 @@ def _place(
 def strip(
     path: str | Path, pictures: Sequence[NDArray[Any]], captions: Sequence[str], title: str, printed: FigureWidth = None
 ) -> Path:
-    """Write pictures beside each other, a line of text above each, as one figure; return its path.
+    """Write pictures beside each other, a line of text above each, as one figure, and return its path.
 
     Args:
         path: the file, whose suffix is one of `FIGURE_FORMATS`.

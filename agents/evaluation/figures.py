@@ -42,7 +42,7 @@ def draw_evaluation(results: Sequence[Result], folder: Path, format: str, width:
 
 
 def draw_iterations(results: Sequence[Result], path: str | Path, width: FigureWidth = None) -> Path:
-    """Plot accuracy and the fraction of complete levels against iterations, one column per family; return the path.
+    """Plot accuracy and the fraction of complete levels against iterations, one column per family, and return the path.
 
     Where stability was measured, a dotted line goes on to the end of its long run.
     """
@@ -79,7 +79,7 @@ def _columns(points: Iterable[Point], metric: str) -> NDArray[np.float64]:
 
 
 def draw_sizes(results: Sequence[Result], path: str | Path, width: FigureWidth = None) -> Path:
-    """Plot accuracy and the fractions of complete and optimal levels against the levels' size; return the path."""
+    """Plot accuracy and the fractions of complete and optimal levels against the levels' size, and return the path."""
     lines: dict[tuple[str, str], list[Result]] = {}
     for result in sorted(results, key=lambda result: result.size):
         lines.setdefault((result.policy, result.family), []).append(result)

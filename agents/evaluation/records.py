@@ -1,9 +1,9 @@
 """The one form of results: rows with their numbers, as tables, records and files.
 
-The numbers of an evaluation or a benchmark have intervals over levels (`Estimate`), and those of a sweep intervals
-over seeds (`Pooled`). A sweep also has effects, which are differences between rows. If it repeats the paper's
-experiments, the published numbers stand beside its own. Every JSON file has `versions` and `rows`, and every row its
-facts and `measures`: name -> `value`, `low`, `high` ...
+The numbers of an evaluation or a benchmark have intervals over levels (`Estimate`). The numbers of a sweep have
+intervals over seeds (`Pooled`). A sweep also has effects, which are differences between rows. A sweep that repeats the
+paper's experiments shows the published numbers beside our numbers. Every JSON file has `versions` and `rows`. Each row
+has facts and `measures`: name -> `value`, `low`, `high` ...
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BESIDE = (
     " In square brackets: the published difference, in how many pairs ours has the same sign, and whether the effect "
     "appears, differs in sign, or is unclear, which is less than two standard errors from zero."
 )
-"""Explanation of tables whose effects stand beside published effects."""
+"""Explanation of tables with our effects beside published effects."""
 IN_TILES = ("length",)
 """Last words of measurements that are numbers of tiles, and no percentages."""
 
@@ -125,13 +125,13 @@ class Results(Tabular, Sequence[R]):
         return records
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of the JSON file, whose numbers are fractions or tiles."""
+        """Return the content of the JSON file. Its numbers are fractions or tiles."""
         measures = [{name: number.parts() for name, number in row.cells.items()} for row in self.rows]
         rows = [{**row.facts, "measures": own, **row.details} for row, own in zip(self.rows, measures, strict=True)]
         return {"versions": versions(), "rows": rows}
 
     def write(self, folder: Path, texts: Mapping[str, str], name: str = RESULTS) -> list[Path]:
-        """Write the JSON file and further text files, all or none; return the paths.
+        """Write the JSON file and further text files, all or none, and return the paths.
 
         A file that would not change is not written.
 
@@ -172,10 +172,10 @@ class Pooled:
     """A measurement over the runs of a row.
 
     Attributes:
-        values: the values of all runs that have one, by seed.
-        value, sd: mean and sample standard deviation; None for fewer runs than one or two.
-        low, high: 95 % interval of the mean by Student's t; None for fewer runs than three.
-        published: published mean and standard deviation; None if there are none.
+        values: seed -> value, for all runs with this measurement.
+        value, sd: mean and sample standard deviation, or None for fewer runs than one or two.
+        low, high: 95 % interval of the mean by Student's t, or None for fewer runs than three.
+        published: published mean and standard deviation, or None if there are none.
     """
 
     values: Mapping[int | str, float]
@@ -192,9 +192,9 @@ class Pooled:
         """Return the mean, deviation and interval of a measurement; the interval is cut to the range of its values.
 
         Args:
-            measure: the name of the measurement, which tells its range.
+            measure: the name of the measurement, which determines the range of its values.
             values: seed -> value.
-            published: published mean and standard deviation; None if there are none.
+            published: published mean and standard deviation, or None if there are none.
         """
         numbers = list(values.values())
         least, most = -np.inf if measure.endswith(SIGNED) else 0.0, np.inf if measure.endswith(IN_TILES) else 1.0
@@ -205,8 +205,8 @@ class Pooled:
 
     @property
     def deviation(self) -> float | None:
-        """The mean minus the published mean, in published standard deviations; None if there is no mean, no published
-        figure, or a published deviation of 0."""
+        """The mean minus the published mean, in published standard deviations, or None if there is no mean, no
+        published figure, or a published deviation of 0."""
         mean, sd = self.published or (0.0, 0.0)
         return None if self.value is None or not sd else (self.value - mean) / sd
 
@@ -246,8 +246,8 @@ class SweepRow:
 
     Attributes:
         name: name of the row.
-        options: the options in which rows differ.
-        runs: names of the configurations whose runs it pools; most rows have one.
+        options: the options that differ between rows.
+        runs: names of the configurations with the runs that the row pools. Most rows pool a single configuration.
         section: title of the table that has the row, if there are several tables.
         published: measurement -> mean and standard deviation that others published.
         n_runs: number of runs.
@@ -269,7 +269,7 @@ class SweepRow:
 
     @property
     def n_weights(self) -> float | None:
-        """Number of weights, the mean if the row pools networks; None without a finished run."""
+        """Number of weights, the mean if the row pools networks, or None without a finished run."""
         counts: list[int] = [result["n_weights"] for result in self.found.values()]
         return None if not counts else counts[0] if len({*counts}) == 1 else float(np.mean(counts))
 
@@ -298,7 +298,7 @@ class SweepRow:
 
     @property
     def texts(self) -> dict[str, str]:
-        """The name, the options, the number of weights beside the published one, and the state, as texts by heading."""
+        """The name, the options, our and the published number of weights, and the state, as texts by heading."""
         options = {name: in_words(value) for name, value in self.options.items()}
         count = NOTHING if self.n_weights is None else f"{self.n_weights:,.0f}"
         published = f"{self.published[WEIGHTS][0]:,.0f}" if WEIGHTS in self.published else count
@@ -333,10 +333,10 @@ class Effect:
         measure: name of the measurement.
         n_pairs: number of pairs of rows that differ in the option alone.
         difference: mean over seeds and pairs.
-        error: standard error of the difference: over seeds or, where figures were published, over pairs; None for fewer
-            than two.
-        published: the published difference; None if nothing was published.
-        n_agreeing: number of pairs whose published difference and ours have the same sign.
+        error: standard error of the difference: over seeds or, where figures were published, over pairs, or None for
+            fewer than two.
+        published: the published difference, or None if nothing was published.
+        n_agreeing: number of pairs in which the published difference and our difference have the same sign.
         where: other options that all rows share, such as a task, in words.
     """
 
@@ -365,7 +365,7 @@ class Effect:
         return "appears" if self.published * self.difference > 0 else "differs"
 
     def text(self, digits: int = 2, factor: float = 100) -> str:
-        """Return the difference with its error and, in square brackets, the published one and whether it appears."""
+        """Return the difference with its error, and in brackets the published difference and whether it appears."""
         error = "" if self.error is None else f" ± {factor * self.error:.{digits}f}"
         shown = f"{factor * self.difference:+.{digits}f}{error}"
         if self.published is None:
@@ -439,7 +439,7 @@ class SweepResults(Results[SweepRow]):
         about: a sentence on the content of the tables.
         facts: further facts about the sweep, JSON-serialisable.
         always: options that every table shows; others are shown where rows of the table differ in them.
-        refit: the best row, trained with further seeds and measured on test sets; None unless the sweep has `refit`.
+        refit: the best row, trained with further seeds and measured on test sets, or None unless the sweep has `refit`.
     """
 
     effects: Sequence[Effect]
@@ -477,7 +477,7 @@ class SweepResults(Results[SweepRow]):
         return tables
 
     def effects_table(self, prefix: str = "") -> Table:
-        """Return the effects, in percentage points or tiles, on measurements whose names begin with `prefix`."""
+        """Return the effects, in percentage points or tiles, on measurements with names that begin with `prefix`."""
         cells: dict[str, dict[str, Effect]] = {}
         for effect in self.effects:
             if effect.measure.startswith(prefix):
@@ -504,7 +504,7 @@ class SweepResults(Results[SweepRow]):
         return tables
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of the JSON file, whose numbers are fractions or tiles: facts, rows and effects."""
+        """Return the content of the JSON file: facts, rows and effects. Its numbers are fractions or tiles."""
         return {**self.facts, **super().to_json(), "effects": [asdict(effect) for effect in self.effects]}
 
     def markdown(self) -> str:
@@ -527,7 +527,8 @@ class SweepResults(Results[SweepRow]):
         return "\n\n".join(map(Table.latex, self.tables(), captions)) + "\n"
 
     def save(self) -> list[Path]:
-        """Write results.json, results.csv, results.md and results.tex into the folder of the series; return the paths.
+        """Write results.json, results.csv, results.md and results.tex into the folder of the series, and return the
+        paths.
 
         Raises:
             OSError: a file could not be written.

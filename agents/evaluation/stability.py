@@ -87,7 +87,7 @@ class Stability:
         state, path: the behaviour of the state and of the rounded path from there on.
         corruption: one for each of `disturbances.FRACTIONS`.
         edits: one for each edit that could be made on any level.
-        hysteresis: the fraction in `Edited.hysteresis`, over all edits; None without edits.
+        hysteresis: the fraction in `Edited.hysteresis`, over all edits, or None without edits.
     """
 
     n_levels: int

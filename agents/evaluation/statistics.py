@@ -88,20 +88,20 @@ def _count(sample: NDArray[Any]) -> int:
 
 
 def deviation(values: ArrayLike) -> float | None:
-    """Return the sample standard deviation of (N,) values; None for fewer than two."""
+    """Return the sample standard deviation of (N,) values, or None for fewer than two."""
     sample = as_array(values, "values", np.float64)
     return float(sample.std(ddof=1)) if len(sample) > 1 else None
 
 
 def standard_error(values: ArrayLike) -> float | None:
-    """Return the standard error of the mean of (N,) values; None for fewer than two."""
+    """Return the standard error of the mean of (N,) values, or None for fewer than two."""
     spread = deviation(values)
     return None if spread is None else spread / math.sqrt(len(np.asarray(values)))
 
 
 def student(values: ArrayLike) -> tuple[float, float] | None:
-    """Return the 95 % interval of the mean of (N,) values by Student's t, which is valid for small N; None for N < 3,
-    since the interval of two values is 12.7 times as wide as their distance, and says nothing."""
+    """Return the 95 % interval of the mean of (N,) values by Student's t, which is valid for small N, or None for N <
+    3, since the interval of two values is 12.7 times as wide as their distance, and says nothing."""
     sample, error = np.asarray(values, np.float64), standard_error(values)
     if error is None or len(sample) < 3:
         return None
@@ -135,8 +135,8 @@ def bootstrap(
 
 
 def fisher(correlations: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95 % interval of the mean of some correlations by Student's t of Fisher's z, within -1 and 1; None for
-    fewer than three, or if one is -1 or 1, whose z is infinite."""
+    """Return the 95 % interval of the mean of some correlations by Student's t of Fisher's z, within -1 and 1, or None
+    for fewer than three, or if one is -1 or 1, whose z is infinite."""
     if max(map(abs, correlations), default=1.0) >= 1 or (ends := student(np.arctanh(correlations))) is None:
         return None
     return math.tanh(ends[0]), math.tanh(ends[1])

@@ -48,7 +48,7 @@ class Regret:
     Attributes:
         opponents: at least one policy, each with its number of iterations on a level, all of one task.
         score: a name in `population.config.MEASURES`.
-        batch: levels that run at once; None for as many as keep the state small.
+        batch: levels that run at once, or None for as many as keep the state small.
         pause: called every few iterations; an exception that it raises ends the measurement.
     """
 

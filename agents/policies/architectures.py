@@ -31,7 +31,7 @@ class NCAOptions:
     input_injection: bool = True
     """Every iteration reads the maze, not only the first."""
     state_limit: Annotated[float | None, Above(0.5)] = None
-    """The upper bound of a state, above 1/2, which path tiles must exceed; None for no bound."""
+    """The upper bound of a state, above 1/2, which path tiles must exceed, or None for no bound."""
     last_relu: bool = False
     """The last iteration ends with a ReLU too. A path that is zero everywhere then has no gradient."""
     pool_before_activation: bool = False

@@ -44,8 +44,8 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
 
     Args:
         policy: a policy.
-        num_envs: the number of environments to step as a batch, by `gymnasium.make_vec`; None for a single environment,
-            by `gymnasium.make`.
+        num_envs: the number of environments to step as a batch, by `gymnasium.make_vec`, or None for a single
+            environment, by `gymnasium.make`.
         name: the policy's name in warnings, by default its class name.
         options: further arguments of these functions, such as `size`, `generator`, `levels` or `render_mode`; they
             replace the values that the policy chooses.

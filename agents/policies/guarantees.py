@@ -91,19 +91,19 @@ class Guarantees:
     Attributes:
         exact: whether the policy finds an optimal path on every maze, so that any other result is a bug. This must be
             proven, or argued and tested.
-        bound: the iterations within which the policy finishes; None if no bound is known.
-        n_iterations: the number of iterations for which the policy is meant on levels of inner size 16; None for the
+        bound: the iterations within which the policy finishes, or None if no bound is known.
+        n_iterations: the number of iterations for which the policy is meant on levels of inner size 16, or None for the
             task's number.
         needs_border: whether the policy fails on mazes without a wall around them.
-        family: the family of levels for which the policy is meant, one of `families.FAMILIES`; None for any family.
-        size: the inner size of the levels for which the policy is meant; None for any size.
+        family: the family of levels for which the policy is meant, one of `families.FAMILIES`, or None for any family.
+        size: the inner size of the levels for which the policy is meant, or None for any size.
         largest_count: the largest sum in an iteration on A tiles, in units of the smallest step of the policy's values.
             The policy is exact in every dtype that represents all integers up to that sum. None if it is known to be
             exact only in float32 and float64.
         also: other tasks for which the policy is exact with the same weights, and its bound for each
             (`policy.for_task`).
         basis: how the bound is known, one of `EARNED` if the policy is exact; otherwise in words, such as "stated".
-        verdict: the result of the proof about the automaton and the network that follows it, see `Verdict`; None if
+        verdict: the result of the proof about the automaton and the network that follows it, see `Verdict`, or None if
             nothing is proven.
         about: the task, rules and weights for which `exact` and `verdict` were proven. A policy adds its own when
             guarantees without this field are assigned to it.
@@ -150,7 +150,8 @@ class Guarantees:
         return replace(self, bound=bound, n_iterations=None, also={})
 
     def enough_steps(self, height: int, width: int, n_moves: int | None = None) -> int | None:
-        """Return the iterations within which the policy has finished every maze of a size; None if no bound is known.
+        """Return the iterations within which the policy has finished every maze of a size, or None if no bound is
+        known.
 
         Args:
             height: rows of tiles, border included.

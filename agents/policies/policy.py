@@ -76,10 +76,10 @@ class Policy(nn.Module):
         output: the content of channel 0: "path", or a kind in `guarantees.DRAWINGS`.
         highlight: name of the channel that pictures show beside the path, such as a flood; by default the path's
             channel.
-        size: (rows, cols) of the mazes for which the policy is built, without their border; None for any size.
-        stationary_from: the step from which on every iteration is the same function, 0 if all are; None if any two may
-            differ. `predict` then runs environments at different steps one after the other.
-        max_steps: the number of iterations for which there are weights; None for any number.
+        size: (rows, cols) of the mazes for which the policy is built, without their border, or None for any size.
+        stationary_from: the step from which on every iteration is the same function, 0 if all are, or None if any two
+            may differ. `predict` then runs environments at different steps one after the other.
+        max_steps: the number of iterations for which there are weights, or None for any number.
         engine_hints: facts for the engines that run the policy.
     """
 
@@ -348,7 +348,7 @@ AS_DEFINED[Policy] = dict(vars(Policy))
 
 
 def program_of(policy: Policy) -> Program | None:
-    """Return the policy's `program`; None if it may no longer describe the policy's iterations, see
+    """Return the policy's `program`, or None if it may no longer describe the policy's iterations, see
     `identity.speaks_for`."""
     said_by = ("program", "rule") if hasattr(type(policy), "rule") else ("program",)
     return policy.program() if speaks_for(policy, *said_by) else None
@@ -397,7 +397,7 @@ def iteration(policy: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
 
 
 def stationary_from(policy: Policy) -> int | None:
-    """Return the policy's `stationary_from`; None if someone has changed the class or object to which it refers."""
+    """Return the policy's `stationary_from`, or None if someone has changed the class or object to which it refers."""
     kind, own = type(policy), own_class(type(policy))
     by_user = own is not None and kind.__mro__.index(definer(kind, "stationary_from")) < kind.__mro__.index(own)
     return policy.stationary_from if by_user or not altered(policy) else None

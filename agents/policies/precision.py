@@ -58,7 +58,7 @@ def _change(wish: tuple[int, bool], begins: bool) -> None:
 
 
 def _allowed() -> bool | None:
-    """Return whether TF32 is allowed by the innermost block of every thread; None if there is none."""
+    """Return whether TF32 is allowed by the innermost block of every thread, or None if there is none."""
     return all(dict(_WISHES).values()) if _WISHES else None
 
 

@@ -21,12 +21,12 @@ class Program(NamedTuple):
         bias: (C,).
         kernel_size: side k of the kernel, odd.
         taps: the positions in the kernel that have weights, numbered row by row.
-        state_limit: the upper bound of a state; None for no bound.
+        state_limit: the upper bound of a state, or None for no bound.
         n_maxima: the number of channels before the last that become their maxima over the map, while the last becomes
-            the maximum over channels, as in `learned.NCA`; 0 for no maxima.
+            the maximum over channels, as in `learned.NCA`, or 0 for no maxima.
         pool_before_activation: whether these maxima are added to the channels before the activations instead.
         sees_inputs: whether every iteration reads the inputs, instead of only the first.
-        unbounded: the step after which there is no ReLU; None if there is no such step.
+        unbounded: the step after which there is no ReLU, or None if there is no such step.
     """
 
     activation: str

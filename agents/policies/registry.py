@@ -70,8 +70,8 @@ class PolicyInfo:
         scores: measured scores by name.
         role: a name from `ROLES`.
         when: when to choose the policy, in at most 78 characters; empty unless its role is "main".
-        family: the family of levels for which the policy is meant, on which `policies list` shows its score; None for
-            any.
+        family: the family of levels for which the policy is meant, on which `policies list` shows its score, or None
+            for any.
     """
 
     task: str
@@ -252,7 +252,7 @@ def make_env(policy: str | Path | Policy, num_envs: int | None = None, **options
 
     Args:
         policy: a policy, or its name for `load`.
-        num_envs: number of environments to step as a batch; None for a single environment.
+        num_envs: number of environments to step as a batch, or None for a single environment.
         options: further arguments of `gymnasium.make` and `gymnasium.make_vec`; they replace the policy's choices.
 
     Returns:

@@ -102,7 +102,8 @@ class LearningCurve(BaseCallback):
 def draw_learning_curves(
     runs: Mapping[str, Sequence[CurvePoint]], path: Path, title: str, reference: float | None = None
 ) -> Path:
-    """Write mean returns against environment steps as a PNG file, one panel for each kind of mazes; return its path.
+    """Write mean returns against environment steps as a PNG file, one panel for each kind of mazes, and return its
+    path.
 
     Args:
         runs: name -> the `points` of a `LearningCurve`, all with the same kinds of mazes.

@@ -32,7 +32,7 @@ class Animation:
     title: str
 
     def save(self, path: str | Path) -> Path:
-        """Write a GIF file, atomically; return its path."""
+        """Write a GIF file, atomically, and return its path."""
         path = path_of_format(path, ".gif")
         with atomic_write(path) as file:
             file.write(self.gif)

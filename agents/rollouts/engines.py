@@ -35,7 +35,7 @@ class Engine(Protocol):
         Args:
             policy: the policy to iterate.
             maze: (B, T, H, W) floats.
-            state: (B, C, H, W), the first state; None for zeros.
+            state: (B, C, H, W), the first state, or None for zeros.
             request: which states to return, and the options of the rollout.
         """
 

@@ -140,7 +140,7 @@ def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
 
     Args:
         policy: a policy; options that are not given take the values for which the policy is meant.
-        levels: a set, or the name or file of a set; None for fresh levels.
+        levels: a set, or the name or file of a set, or None for fresh levels.
         given: `generator`, `size` and options of the generator; values that are None count as not given.
 
     Raises:
@@ -161,7 +161,7 @@ def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None, task: Tas
 
     Args:
         levels: a name, a file or a drawing of a set, a set, or (N, H, W) tiles.
-        n: the number of levels; None for all.
+        n: the number of levels, or None for all.
         task: the task, whose test set a name means, and whose letters drawings contain.
 
     Raises:

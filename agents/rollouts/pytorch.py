@@ -32,7 +32,7 @@ class RolloutRequest:
     Attributes:
         keep: the numbers of iterations after which to return a state, ascending; the last is the length of the rollout.
         start_step: the number of iterations that led to the first state.
-        n_returned: the number of channels to return; None for all.
+        n_returned: the number of channels to return, or None for all.
         growth: the largest growth of a maze's state gradient per step back.
     """
 

@@ -84,7 +84,7 @@ def batches(tiles: Tiles, batch: int | None) -> list[slice]:
 
     Args:
         tiles: (N, H, W), the levels.
-        batch: the largest number of levels in a batch; None for a number that keeps the state small.
+        batch: the largest number of levels in a batch, or None for a number that keeps the state small.
 
     Raises:
         ValueError: `batch` is below 1.

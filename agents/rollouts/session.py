@@ -40,7 +40,7 @@ class Session:
         policy: a policy, on any device.
         name: its name.
         seed: the seed of the levels.
-        steps: the largest number of iterations on a level; None for no limit.
+        steps: the largest number of iterations on a level, or None for no limit.
         options: which levels to show: `levels`, `size`, `generator` and its options.
 
     Raises:

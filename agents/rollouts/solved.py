@@ -47,7 +47,7 @@ class Solved(Tabular):
         targets: (N, H, W) or (N, K, H, W) bool, their canonical solutions.
         result: the ends of the episodes, one for each level.
         n_steps: the limit on iterations.
-        batch: the number of levels that ran at once, as requested; None for the default.
+        batch: the number of levels that ran at once, as requested, or None for the default.
         enough: the number of iterations after which the policy solves no more levels (`step_limit`).
         seconds: the duration of the run.
     """
@@ -145,7 +145,7 @@ class Solved(Tabular):
         return paths
 
     def draw(self, path: Path, index: int | None = None) -> Path:
-        """Write a picture of the episode on a level; return its path.
+        """Write a picture of the episode on a level, and return its path.
 
         Args:
             path: the file: a `.gif` shows the episode, at most `LARGEST_ANIMATION` steps, and a `.png` its last step.

@@ -35,7 +35,7 @@ def open_window(
         name: the policy's name in the title.
         fps: the largest number of iterations per second, which the user can change.
         seed: the seed of the levels.
-        steps: the largest number of iterations on a level; None for no limit.
+        steps: the largest number of iterations on a level, or None for no limit.
         policies: further policies that the user can choose, by name.
         options: which levels to show: `levels`, `size`, `generator` and so on, as for the environments.
 

@@ -102,7 +102,7 @@ def unimportable() -> list[str]:
 
 
 def _script() -> str | None:
-    """Return the name by which other processes can import what runs as `__main__`; None if there is no such file."""
+    """Return the name by which other processes can import what runs as `__main__`, or None if there is no such file."""
     main = sys.modules["__main__"]
     spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
     if spec is not None or file is None:

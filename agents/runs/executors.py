@@ -91,7 +91,7 @@ class Executor(Protocol):
 
 
 def _assigned(gpus: Sequence[str], running: Iterable[str | None], n: int) -> list[str | None]:
-    """Return the least busy GPU for each of `n` new calls, given those of running calls; None without GPUs."""
+    """Return the least busy GPU for each of `n` new calls, given those of running calls, or None without GPUs."""
     n_calls, chosen = Counter(running), list[str | None]()
     for _ in range(n):
         chosen.append(min(gpus, key=n_calls.__getitem__, default=None))
@@ -386,11 +386,11 @@ class _Requeued:
             return end
 
     def checkpoint(self) -> Any:
-        """Return the call to requeue, which is the same: it goes on from its own checkpoint.
+        """Return this call as the call that submitit requeues. It continues from the checkpoint of its run.
 
         Raises:
-            OutOfTime: on this machine, where submitit itself starts a job no more than six times; or where it has saved
-                nothing, so that the one who started it can see whether it ever gets further.
+            OutOfTime: the call runs on this machine, where submitit starts a job at most six times; or the run has not
+                saved anything, so that the caller decides whether a further attempt can succeed.
         """
         from submitit.helpers import DelayedSubmission
 

@@ -105,12 +105,12 @@ class RunFolder:
             files: names or patterns of the files that such a run writes, besides the files of every run.
             rules: digests of what the configuration names, such as its "task", which another one may be registered as;
                 None if an existing run's are not compared.
-            counter: the metric that counts lines, such as "update"; None for a run without metrics, such as a sweep.
+            counter: the metric that counts lines, such as "update", or None for a run without metrics, such as a sweep.
             grows: the number in the configuration that may be larger than that of a finished run, which then
-                continues; None if there is no such number.
+                continues, or None if there is no such number.
             resume: whether to resume an existing run of this configuration; otherwise it is an error.
-            overwrite: whether to remove the run in the folder; None if the command has no such option, so that messages
-                do not suggest it.
+            overwrite: whether to remove the run in the folder, or None if the command has no such option, so that
+                messages do not suggest it.
             writes: whether this process writes. If not, the folder must exist.
 
         Raises:
@@ -267,7 +267,7 @@ class RunFolder:
             save_tensors(self.path / CHECKPOINT, _KIND, description, tensors)
 
     def load(self, product: str) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]] | None:
-        """Return the state and the parts that the last `save` wrote, with tensors on the CPU; None without a
+        """Return the state and the parts that the last `save` wrote, with tensors on the CPU, or None without a
         checkpoint.
 
         The file holds a digest of its content. So the content is as it was written, and needs no further checks.

@@ -99,8 +99,8 @@ def list_runs(
 
 
 def _read(path: Path, folder: Path) -> _Run | None:
-    """Return the run in a folder, or why it cannot be read; None if the folder has no metrics, and no description that
-    names the counter of their lines. Sweeps and results have neither."""
+    """Return the run in a folder, or why it cannot be read, or None if the folder has no metrics, and no description
+    that names the counter of their lines. Sweeps and results have neither."""
     name = path.relative_to(folder).as_posix()
     about: Any = None
     try:

@@ -79,7 +79,7 @@ def draw_sweep(
 
 
 def draw_curves(lines: Mapping[str, Sequence[Sequence[Line]]], path: Path, width: FigureWidth = None) -> Path:
-    """Write the learning curves of a sweep as one figure; return the path.
+    """Write the learning curves of a sweep as one figure, and return the path.
 
     Args:
         lines: name of a row -> the lines of metrics of each of its runs.

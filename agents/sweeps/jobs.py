@@ -105,8 +105,8 @@ class Job:
         return self.result() is not None or (self.until is not None and self.validation(self.until) is not None)
 
     def result(self) -> Mapping[str, Any] | None:
-        """Return `n_weights`, `figures` by name, `seconds` and `measure` of a run; None if it has not been measured, or
-        not as this job measures.
+        """Return `n_weights`, `figures` by name, `seconds` and `measure` of a run, or None if it has not been measured,
+        or not as this job measures.
 
         Raises:
             ValueError: the file cannot be read.
@@ -121,7 +121,7 @@ class Job:
         return result if result["measure"] == self.measure.to_json() else None
 
     def latest_metrics(self) -> Line | None:
-        """Return the latest metrics of the run, including its last validation's; None before the first line."""
+        """Return the latest metrics of the run, including its last validation's, or None before the first line."""
         latest: dict[str, float] = {}
         with suppress(FileNotFoundError), (self.folder / METRICS).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
@@ -140,7 +140,7 @@ class Job:
         return next((line for line in lines if line["update"] >= update and "complete" in line), None)
 
     def saved_update(self) -> int | None:
-        """Return the update of the checkpoint; None if there is none, or none that can be read."""
+        """Return the update of the checkpoint, or None if there is none, or none that can be read."""
         with suppress(ValueError, OSError):
             run = RunFolder.open(self.folder, self.config.to_json(), overwrite=None, writes=False)
             checkpoint = run.load(CHECKPOINT)
@@ -148,7 +148,7 @@ class Job:
         return None
 
     def failure(self) -> str | None:
-        """Return the reason for which the run was given up; None if it was not given up.
+        """Return the reason for which the run was given up, or None if it was not given up.
 
         Raises:
             ValueError: the record of the failure cannot be read.

@@ -144,7 +144,7 @@ class Launch(NamedTuple):
 
     Attributes:
         launcher: one of `EXECUTORS`.
-        workers: largest number of runs at once; None for the default of the launcher.
+        workers: largest number of runs at once, or None for the default of the launcher.
         device: device of each run, as in `sweep`.
         submit: parameters for submitit by name, or words such as "timeout_min=600".
     """

@@ -56,7 +56,7 @@ class Progress:
         return len(self.jobs) - len(self.finished) - len(self.failed)
 
     def seconds_left(self) -> float | None:
-        """Return an estimate of the time until all runs are done, from their metrics; None before the first line of
+        """Return an estimate of the time until all runs are done, from their metrics, or None before the first line of
         metrics."""
         lines = {job: line for job in (*self.finished, *self.running) if (line := self.latest_metrics(job)) is not None}
         parts = {job: line["update"] / job.config.n_updates for job, line in lines.items()}

@@ -188,7 +188,7 @@ class TrainingConfig(
 
     @property
     def guide(self) -> Callable[[Tiles], Guidance] | None:
-        """The function that returns the guidance of (N, H, W) levels; None without guidance."""
+        """The function that returns the guidance of (N, H, W) levels, or None without guidance."""
         return self.problem.guide if self.guidance else None
 
     @property

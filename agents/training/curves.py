@@ -32,7 +32,7 @@ APART = 0.03
 
 
 def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
-    """Plot losses, validation and learning rate against updates and time, to a PNG file; return its path.
+    """Plot losses, validation and learning rate against updates and time, to a PNG file, and return its path.
 
     The training loss and the validation loss have separate panels, since the former is over several iterations and
     includes guidance. If the levels evolve, another panel shows the mean length of their solutions.

@@ -31,8 +31,8 @@ class DeviceBatch:
     Attributes:
         tiles: (N, H, W) uint8.
         target: (N, H, W) or (N, K, H, W) bool, the canonical solutions.
-        guidance: (N, G, H, W) bool, the channels of its guidance; None without guidance.
-        after: (N, H, W) int32, the iterations after which a tile's guidance counts; None without guidance.
+        guidance: (N, G, H, W) bool, the channels of its guidance, or None without guidance.
+        after: (N, H, W) int32, the iterations after which a tile's guidance counts, or None without guidance.
     """
 
     tiles: Tensor

@@ -46,7 +46,7 @@ class Patience:
 
     @classmethod
     def of(cls, config: TrainingConfig) -> Patience | None:
-        """Return the patience of a run: `pool_retry`, plus the longest update's iterations; None without retries."""
+        """Return the patience of a run: `pool_retry`, plus the longest update's iterations, or None without retries."""
         if config.pool_retry is None:
             return None
         return cls(config.pool_retry, config.pool_steps[1], config.nearest_solution > 0)

@@ -148,7 +148,7 @@ def compute_gradients(
     Args:
         state: the state of the run, of which only the gradients change.
         batch: B levels on the device of the model.
-        start: (B, C, H, W) states from which the rollout starts; None for zeros.
+        start: (B, C, H, W) states from which the rollout starts, or None for zeros.
         ages: (B,) numbers of iterations that these states have had already.
         n_steps: number of iterations of the rollout.
 

@@ -68,7 +68,7 @@ def run_list(*, csv: bool = False, json: bool = False, **options: Any) -> int:
 
 
 def _value(text: str) -> Any:
-    """Return the value of an option or a score that is shown as a text; None if it is missing."""
+    """Return the value of an option or a score that is shown as a text, or None if it is missing."""
     try:
         return literal_eval(text or "None")
     except (ValueError, SyntaxError):

@@ -136,7 +136,7 @@ class LevelSource:
         return self._set[turn % len(self._set) if self._in_order else rng.integers(len(self._set))]
 
     def given(self, options: Mapping[str, Any], n: int = 1) -> Tiles | None:
-        """Return the (N, H, W) levels chosen by the options of a reset; None if they choose none.
+        """Return the (N, H, W) levels chosen by the options of a reset, or None if they choose none.
 
         Args:
             options: with `level`, text or tiles of one level for all or N of them, or with `index`, one or N indices

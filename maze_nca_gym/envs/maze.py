@@ -103,7 +103,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             render_mode: "human" (a pygame window), "rgb_array" or "ansi".
             render_fps: the window's steps a second, and the speed of recorded videos; by default 10.
             channel_names: names of the channels, shown in pictures.
-            highlight: the name of the channel that tints the maze in pictures; None for no tint.
+            highlight: the name of the channel that tints the maze in pictures, or None for no tint.
             order: order of directions by which the canonical target is chosen among optimal paths, such as "DLRU";
                 None for the task's own, which is "ULDR": up, left, down, right.
             in_order: play the levels of `levels` in their order instead, each once before any comes again; a reset with
@@ -221,7 +221,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         return self._view.render(self.state, 0, self._n_steps)
 
     def _repr_png_(self) -> bytes | None:
-        """Return the picture of the current state for notebooks; None before the first reset."""
+        """Return the picture of the current state for notebooks, or None before the first reset."""
         return None if self._start is None else self._view.png(self.state, 0, self._n_steps)
 
     def choose_levels_with(self, choose: Choose) -> None:

@@ -70,7 +70,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
 
         Args:
             num_envs: N.
-            max_episode_steps: steps after which an episode is truncated; None for never.
+            max_episode_steps: steps after which an episode is truncated, or None for never.
             autoreset_mode: what happens after an episode's end.
             device: "cpu", "cuda", "cuda:1" … A GPU needs `output="torch"`, and float64.
             output: "numpy" or "torch", the kind of all arrays, including actions.
@@ -246,7 +246,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return tuple(self._view.render(state, i, int(self._n_steps[i])) for i in range(self.num_envs))
 
     def _repr_png_(self) -> bytes | None:
-        """Return the first levels with their current paths for notebooks; None before the first reset."""
+        """Return the first levels with their current paths for notebooks, or None before the first reset."""
         if self._state is None:
             return None
         paths = self._backend.host(self._state.channels)[:, self._task.drawn]

@@ -27,7 +27,7 @@ def reader(kinds: Mapping[int, Bits], look: Look | None = None) -> Callable[[Bit
 
     Args:
         kinds: for each kind of tile, (N, H, W) `Bits`: whether tiles are of that kind.
-        look: (values, tap, beyond) -> the values at a tap as seen from each node of a graph; None for grids.
+        look: (values, tap, beyond) -> the values at a tap as seen from each node of a graph, or None for grids.
     """
     framed = _bordered if look is None else np.asarray
     of_kinds = {kind: framed(tiles) for kind, tiles in kinds.items()}

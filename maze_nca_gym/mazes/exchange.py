@@ -191,7 +191,7 @@ def load_csv(path: str | Path) -> LevelSet:
 
 
 def save_csv(levels: LevelSet, path: str | Path) -> Path:
-    """Write levels with their canonical shortest paths for `load_csv`; return the file's path.
+    """Write levels with their canonical shortest paths for `load_csv`, and return the file's path.
 
     Raises:
         ValueError: a level is not square, has not one source and one target, or no path joins them.
@@ -220,7 +220,7 @@ def load_text(path: str | Path, letters: str = GLYPHS) -> LevelSet:
 
 
 def save_text(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Path:
-    """Write drawings of levels for `load_text`; return the file's path.
+    """Write drawings of levels for `load_text`, and return the file's path.
 
     Raises:
         ValueError: a tile of a kind that has no letter.

@@ -41,9 +41,9 @@ class Reading(NamedTuple):
 
     Attributes:
         what: the method of `Picture` that reads it.
-        name: the kind of tile, or the name of the ghost; None for `inside`.
-        at: the place; None for a number of the whole map.
-        when: the number of iterations, from 0, for a ghost that changes; None for any other.
+        name: the kind of tile, or the name of the ghost, or None for `inside`.
+        at: the place, or None for a number of the whole map.
+        when: the number of iterations, from 0, for a ghost that changes, or None for any other.
     """
 
     what: Literal["tile", "inside", "true", "number", "of_map"]

@@ -119,7 +119,7 @@ test_levels.__test__ = False  # type: ignore[attr-defined] # pytest takes every 
 
 
 def find_test_set(name: str) -> tuple[str, int] | None:
-    """Return the family and size in the name of a test set, such as "perfect-31"; None for any other name."""
+    """Return the family and size in the name of a test set, such as "perfect-31", or None for any other name."""
     family, _, size = name.rpartition("-")
     return (family, int(size)) if family in FAMILIES and re.fullmatch(r"[1-9]\d{0,3}", size) else None
 

@@ -387,7 +387,7 @@ class LevelSet:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write a file for `load`, by `files.save_arrays`; return its path."""
+        """Write a file for `load`, by `files.save_arrays`, and return its path."""
         return save_arrays(path, {"tiles": self.tiles}, self.config)
 
     @classmethod

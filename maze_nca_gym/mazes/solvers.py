@@ -105,7 +105,7 @@ def count_shortest_paths(tiles: ArrayLike) -> float | NDArray[np.float64]:
         tiles: (H, W) or (N, H, W) with exactly one source and one target a level.
 
     Returns:
-        A float, for a batch (N,) float64; 0 where the target is out of reach. Numbers grow exponentially: they are
+        A float, for a batch (N,) float64, or 0 where the target is out of reach. Numbers grow exponentially: they are
         exact below 2**53, rounded above, and infinite from 2**1024 on, such as in empty levels of 520 x 520.
 
     Raises:

@@ -200,7 +200,7 @@ class Task:
 
     @cached_property
     def ghosts(self) -> Ghosts | None:
-        """The result of `specification`, whose answers are read once; None if the task has none.
+        """The result of `specification`, whose answers are read once, or None if the task has none.
 
         Raises:
             ValueError: it is no `Ghosts` with an answer for each channel, or an answer does more than to join what it

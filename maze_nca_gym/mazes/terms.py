@@ -46,7 +46,7 @@ class Weighed:
     Attributes:
         weights: the integer weight of each part.
         least: the least sum.
-        most: the largest sum; None if there is none.
+        most: the largest sum, or None if there is none.
     """
 
     weights: tuple[int, ...]
@@ -102,7 +102,7 @@ class Term:
     It is a rule too: called with a view, it returns the same term of what that shows.
 
     Attributes:
-        seen: the signal, the relation by its name, or the kind of tile that is read; None where terms are joined.
+        seen: the signal, the relation by its name, or the kind of tile that is read, or None where terms are joined.
         tap: the tap at which it is read.
         join: the operator: one of `BITWISE`, or a `Weighed`.
         parts: the terms that the operator joins; some may be shared.
@@ -294,7 +294,7 @@ class TileView:
     of tile.
 
     Args:
-        names: the signals, or the names of the relations, that the rule may read; None for any signals.
+        names: the signals, or the names of the relations, that the rule may read, or None for any signals.
     """
 
     def __init__(self, names: type[IntEnum] | Sequence[str] | None) -> None:

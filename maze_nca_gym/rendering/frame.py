@@ -51,7 +51,7 @@ class Snapshot:
         accuracy: the accuracy of the prediction, at most 1; NaN if the level has no solution.
         title: a line above the maze, cut off where it is too long.
         highlight: number of the channel that tints the maze's free tiles, on a scale that ends at its largest
-            magnitude; None for no tint.
+            magnitude, or None for no tint.
         verdict: a few words about the path, which the window shows; empty for none.
         solved: whether the verdict is good news, which decides its colour.
         kinds: the kinds of tile, as in the level's task.
@@ -120,12 +120,12 @@ class Snapshot:
 
     @property
     def tinted_by(self) -> str | None:
-        """Name of the channel that tints the maze; None for no tint."""
+        """Name of the channel that tints the maze, or None for no tint."""
         return None if self.highlight is None else self.names[self.highlight]
 
     @property
     def tint(self) -> NDArray[np.float32] | None:
-        """The strength of each free tile's tint, (H, W) from 0 to 1; None for no tint.
+        """The strength of each free tile's tint, (H, W) from 0 to 1, or None for no tint.
 
         The smallest magnitude above zero gets a pale tint and the rest is spread linearly, so that large numbers that
         differ little can be told apart; zero and NaN get none.

@@ -30,7 +30,7 @@ class Interface:
     Attributes:
         fps: the largest number of steps per second while running.
         paused: whether no step is made unless the user asks for one.
-        request: the user's current request; None if there is none.
+        request: the user's current request, or None if there is none.
         edit: the last change that the user made to level or state.
         choice: the last choice: the list's action, and the name chosen from it.
         size: (height, width) of the window in pixels.

@@ -157,9 +157,9 @@ class Layout:
         channels: number and panel of every heat map in view; empty if they are switched off or do not fit.
         caption: the room above each of these panels.
         footer: pixel row where the keys begin or, in the window, the status line.
-        scrollbar: the track of the scrollbar; None if all channels are in view.
+        scrollbar: the track of the scrollbar, or None if all channels are in view.
         thumb: the part of the track that stands for the channels in view.
-        last_row: the first row of heat maps after scrolling to the end; 0 where all are in view.
+        last_row: the first row of heat maps after scrolling to the end, or 0 where all are in view.
         buttons: the window's buttons, from left to right, in rows.
     """
 
@@ -203,7 +203,7 @@ class _Mosaic:
         caption: the room above each of them.
         maze: the maze's scale.
         panel: the heat maps' scale.
-        columns: the number of columns of the grid; 0 where the maze stands alone.
+        columns: the number of columns of the grid, or 0 where the maze stands alone.
         seen: rows of the grid in view, those beside the maze included.
         covered: (rows, columns) of places in the grid's corner that the maze covers; (0, 0) if the grid is beside the
             maze.

@@ -80,7 +80,7 @@ def draw_maze(
             within the tiles, so that channels that overlap can be told apart.
         solution: bool of that shape, the exact path, outlined.
         overhang: pixels by which source's and target's markers may be larger than a small tile, to be found.
-        highlight: (H, W) strengths of the tint of free tiles, from 0 to 1; None for no tint.
+        highlight: (H, W) strengths of the tint of free tiles, from 0 to 1, or None for no tint.
         kinds: the kinds of tile, with their colours.
     """
     every, cell = slice(None, None, panel.stride), panel.cell
@@ -270,7 +270,7 @@ def draw_maze_key(
         frame: (h, w, 3) uint8, drawn on in place.
         top: pixel row where the key begins.
         kinds: the kinds of tile of the level.
-        tinted: name of the channel that tints the maze; None for none.
+        tinted: name of the channel that tints the maze, or None for none.
         answers: names of the channels of an answer.
     """
     n, none, ramp = len(answers), np.zeros((len(answers), 1, 1), np.float32), np.array([[0, 0.5, 1]], np.float32)

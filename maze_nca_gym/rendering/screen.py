@@ -41,13 +41,13 @@ class Display:
         buttons: label of each button, and whether it looks pressed.
         status: the status line's left part.
         state: the status line's right part: whether the automaton runs.
-        enlarged: number of the channel in the maze's place; None for the maze.
+        enlarged: number of the channel in the maze's place, or None for the maze.
         cursor: (row, col) of the tile under the mouse and the tiles that a brush reaches around it.
         help: rows of the help, (what to press, what it does); empty while it is hidden.
         menu: the heading of a list of names, empty while there is none.
         entries: the names in the list.
         chosen: index of the marked name.
-        running: index of the name that is in use; None if none of them is.
+        running: index of the name that is in use, or None if none of them is.
     """
 
     buttons: tuple[tuple[str, bool], ...] = ()

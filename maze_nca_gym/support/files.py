@@ -196,7 +196,7 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], config: Ma
     Args:
         path: the file; the suffix is added if it is missing.
         arrays: (...) arrays of any dtype but objects.
-        config: JSON-serialisable values, stored as text in an array `config`; None for none.
+        config: JSON-serialisable values, stored as text in an array `config`, or None for none.
 
     Returns:
         The path of the file.

@@ -302,7 +302,7 @@ def options_of_call(function: Callable[..., Any], leave_out: tuple[str, ...] = (
 
 
 def further_options(function: Callable[..., Any] | None) -> Further | None:
-    """Return the `Further` of a function's `**options`; None if it has none."""
+    """Return the `Further` of a function's `**options`, or None if it has none."""
     return getattr(function, "further", None)
 
 

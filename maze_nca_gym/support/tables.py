@@ -192,7 +192,7 @@ class Tabular(ABC):
         return Table.of_records(self.records()).csv()
 
     def save_csv(self, path: str | Path) -> Path:
-        """Write the records as comma-separated values; return the path.
+        """Write the records as comma-separated values, and return the path.
 
         Raises:
             OSError: the file could not be written.

@@ -68,9 +68,9 @@ class Certificate:
         most: the largest second channel of a signal that is on.
         error: the largest error of a pair's difference, which should be 1 where its signal is on.
         path_error: the largest error of the path where it is on, which must be below 1/2.
-        pooled_error: the largest error of pooled channels where they are on; 0 if no signal is pooled.
+        pooled_error: the largest error of pooled channels where they are on, or 0 if no signal is pooled.
         largest: the upper bound of `most`, which holds if weights read pairs only by their differences.
-        tolerance: the upper bound of `error`; 0 for whole weights, for which float32 makes no errors.
+        tolerance: the upper bound of `error`, or 0 for whole weights, for which float32 makes no errors.
         assumed: whether the proof relies on the automaton's invariant, which excludes states that the rules allow.
         exact: whether float64 rounded none of the sums, so that all these numbers are exact.
         helpers: the auxiliary signals that `helpers.helped` added to the automaton, each with its rule.

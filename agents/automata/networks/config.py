@@ -37,7 +37,7 @@ class HintConfig:
     """With n_mazes: largest number of questions. A question is a patch on which the certificate finds the network
     wrong, the worst patch of its signal and kind of error. The rules give the answer."""
     n_recombined: Annotated[int, Between(0)] = 50_000
-    """Number of patches that combine tiles of observed patches, in addition to the observed patches; 0 for none."""
+    """Number of patches that combine tiles of observed patches, in addition to the observed patches, or 0 for none."""
     n_updates: Annotated[int, Between(1)] = 4_000
     """Number of updates of the weights."""
     batch_size: Annotated[int, Between(2)] = 2_048

@@ -136,7 +136,7 @@ def solve_large(
         maze: array of the maze (.npy), (H, W) uint8 kinds of tile, which may be larger than the memory.
         out: folder that receives path.npy, or a file for each of the task's answers, and state.safetensors with all
             signals of the last iteration.
-        steps: number of iterations after which the run ends even if something still changes; None for no limit.
+        steps: number of iterations after which the run ends even if something still changes, or None for no limit.
         save_every: smallest number of seconds between two checkpoints.
 
     Returns:

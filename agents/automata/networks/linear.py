@@ -110,7 +110,7 @@ def cases_of(automaton: Automaton, rule: Term) -> Cases:
 
 
 def separate(cases: Cases, most: float = np.inf, excess: NDArray[np.float64] | None = None) -> Sum | None:
-    """Return a sum with small weights that is at least 1 where a rule is true, and at most 0 elsewhere; None if none
+    """Return a sum with small weights that is at least 1 where a rule is true, and at most 0 elsewhere, or None if none
     exists.
 
     Args:
@@ -271,7 +271,7 @@ def _fraction(number: float) -> Fraction:
 
 @cache
 def sum_of(automaton: Automaton, signal: IntEnum, exactly: bool = False) -> Sum | None:
-    """Return a sum that is at least 1 where a signal's rule is true, and at most 0 elsewhere; None if none exists.
+    """Return a sum that is at least 1 where a signal's rule is true, and at most 0 elsewhere, or None if none exists.
 
     Args:
         automaton: the automaton.

@@ -64,13 +64,13 @@ class Lemma:
     Attributes:
         claim: the claim in words.
         about: its subject: a signal, the answer, the invariant, or a further claim.
-        holds: whether the claim was proven; None if the solver gave up.
+        holds: whether the claim was proven, or None if the solver gave up.
         seconds: the solver's time.
         axioms: the axioms that the proof uses; empty if the claim was not proven.
         counterexample: a picture for which the claim is false, as text; empty if none was found.
         kinds: the kinds of tile in this picture, by their offset; -1 beyond the edge.
         asked: the functions that write the `queries`, by name.
-        signal: the signal of which the claim is that it has the theorem's value; None for any other claim.
+        signal: the signal of which the claim is that it has the theorem's value, or None for any other claim.
     """
 
     claim: str
@@ -315,7 +315,7 @@ class Prover:
         about any earlier state and any next maze.
 
         Args:
-            after: the signals of the tile after an iteration on a maze that does not change, by the theorem; None if
+            after: the signals of the tile after an iteration on a maze that does not change, by the theorem, or None if
                 the theorem states nothing about signals.
         """
         z3, picture, inside, any_state = self._z3, self.picture, self.picture.inside(), self.state("held")

@@ -31,7 +31,7 @@ class Trial:
     Attributes:
         task: the task.
         n_mazes: the number of mazes, up to and including the first wrong one.
-        wrong: the first (H, W) maze without a correct answer within the bound; None if there is no such maze.
+        wrong: the first (H, W) maze without a correct answer within the bound, or None if there is no such maze.
         shown: (H, W) or (K, H, W) bool, the automaton's answer on that maze.
     """
 

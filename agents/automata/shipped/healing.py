@@ -140,11 +140,10 @@ def _changes(steps: Steps) -> Iterator[Claim]:
 
 
 def _next_maze(steps: Steps, good: Callable[..., State]) -> Iterator[Claim]:
-    """Yield the proof that, if the maze changes in a good state, the next state is good for the new maze or a check
-    fails.
+    """Yield the proof that a good state stays good if the maze changes, or that a check fails.
 
-    If no check fails, closed walls change no distance on which the flood relies; and if the target has moved, nothing
-    is left of the flood. Both are shown by induction over the distances of tiles.
+    If no check fails, closed walls change no distance that the flood needs, and if the target has moved, the flood has
+    disappeared. Induction over the distances of tiles shows both facts.
     """
     before, t = steps.picture, steps.t
     maze, one = steps.maze("next"), before.of_map("one")

@@ -104,7 +104,7 @@ def measure_scores(
         cell: the policy with levels of the set.
         labels: (N, H, W) bool, the set's labels of these levels.
         lesson: the supervision and the training mazes, from `learned_from`.
-        batch: the number of levels that run at once; None for a number that keeps the state small.
+        batch: the number of levels that run at once, or None for a number that keeps the state small.
         metrics: names of other metrics, for the answers from a fresh state.
     """
     policy, n_steps, tiles, canonical = cell.policy, cell.n_steps, cell.labelled.tiles, cell.labelled.target
@@ -181,7 +181,8 @@ def row_of(
         named: name of a further metric -> (N,) values from 0 to 1.
         lesson: the supervision and the training mazes, from `learned_from`.
         search: the search at inference, in words; empty if there is none.
-        n_weights, n_steps, seconds: the number of weights, the iterations on each maze, and the time; None for a file.
+        n_weights, n_steps, seconds: the number of weights, the iterations on each maze, and the time, or None for a
+            file.
     """
     alike = mazes_alike(benchmark, tiles)
     n_independent = alike.sum() ** 2 / (alike**2).sum()

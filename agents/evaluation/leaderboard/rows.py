@@ -59,7 +59,7 @@ class Entry:
     Attributes:
         set: name of the benchmark set.
         name: name of the policy, the file or the model.
-        weights: number of weights; None if unknown.
+        weights: number of weights, or None if unknown.
         supervision: the source of the weights, one of `SUPERVISIONS`.
         trained_on: the number of training mazes, and their source.
         search: the search at inference, in words; empty if an answer is a single run, "not stated" if unknown.
@@ -92,8 +92,8 @@ class Measured(Entry):
     Attributes:
         n: number of mazes, or of streams.
         scores: score -> fraction of correct mazes or streams, with its 95 % interval.
-        n_steps: iterations on each maze; None for predictions.
-        seconds: time that the policy took; None for predictions.
+        n_steps: iterations on each maze, or None for predictions.
+        seconds: time that the policy took, or None for predictions.
     """
 
     n: Annotated[int, Between(0)]
@@ -157,8 +157,8 @@ class Published(Entry):
     Attributes:
         score: name of the score.
         value: percentage.
-        deviation: standard deviation of the percentage over seeds, in points; None if not stated.
-        seeds: number of trainings with `value` as their mean; None if not stated.
+        deviation: standard deviation of the percentage over seeds, in points, or None if not stated.
+        seeds: number of trainings with `value` as their mean, or None if not stated.
         reported: the moment of training: "last", "validated" for the best moment on mazes that are not for tests,
             "peak" for the best moment on the test mazes, or "not stated".
         mazes: "same" for the mazes of the set, "own" for other mazes of the same kind.

@@ -64,7 +64,7 @@ class HandcodedNCA(Policy):
         task: a name in `maze_nca_gym.mazes.tasks.TASKS`.
         n_tiles: channels of the one-hot maze.
         table: the weights as data.
-        bound: the iterations within which every maze is finished; None if nothing is known.
+        bound: the iterations within which every maze is finished, or None if nothing is known.
         basis: how the bound is known: "argued and tested" if the policy counts as exact, or "stated".
 
     Raises:
@@ -75,7 +75,7 @@ class HandcodedNCA(Policy):
         table: the weights as data.
         weight: (C, S + C, k, k), one convolution over S static and C state channels.
         bias: (C,).
-        rule: name of the activations in exported files; None if they exist in Python only.
+        rule: name of the activations in exported files, or None if they exist in Python only.
         sum_dtype: dtype of the dense convolution. In files for other programs it is float32, because many of them have
             no float64 convolution. That is exact in float32 arithmetic, but not with TF32 or fast convolutions.
     """
@@ -121,7 +121,7 @@ class HandcodedNCA(Policy):
         return self.table.largest_sum
 
     def program(self) -> Program | None:
-        """Return the policy's iterations as data; None if its activations exist in Python only."""
+        """Return the policy's iterations as data, or None if its activations exist in Python only."""
         if self.rule is None:
             return None
         inputs, size = tuple(channel.name.lower() for channel in self.table.inputs), self.weight.shape[-1]
@@ -178,9 +178,9 @@ class Form:
             of `length` edges.
         highlight: the channel to show beside the path.
         counts: whether that channel counts forever, and so never reaches a fixed point.
-        rule: name of the activations in exported files; None if they exist in Python only.
-        fused: (maze, state) -> the next state by faster code, for float32 on a CPU without gradients; None if there is
-            none.
+        rule: name of the activations in exported files, or None if they exist in Python only.
+        fused: (maze, state) -> the next state by faster code, for float32 on a CPU without gradients, or None if there
+            is none.
     """
 
     table: WeightTable

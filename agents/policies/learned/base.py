@@ -31,7 +31,7 @@ class LearnedPolicy(Policy):
         pooled: default names for the last channels.
 
     Attributes:
-        unbounded: the step of the last iteration, which has no ReLU; None if every iteration has one.
+        unbounded: the step of the last iteration, which has no ReLU, or None if every iteration has one.
         n_layers: number of sets of weights.
 
     Raises:

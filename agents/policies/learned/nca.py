@@ -54,7 +54,7 @@ class NCA(LearnedPolicy):
         max_pool: after each iteration the last channel but one becomes its maximum over the map at every tile. The last
             channel becomes the maximum over all channels at its tile.
         input_injection: every iteration reads the maze, not only the first.
-        state_limit: the upper bound of a state, above 1/2, which path tiles must exceed; None for no bound.
+        state_limit: the upper bound of a state, above 1/2, which path tiles must exceed, or None for no bound.
         last_relu: the last iteration ends with a ReLU too. A path that is zero everywhere then has no gradient.
         pool_before_activation: with `max_pool`, the maxima are added to the channels before the ReLU, first the maximum
             over the map. Otherwise they replace channels after the ReLU.
@@ -73,7 +73,7 @@ class NCA(LearnedPolicy):
             they are (C, T + C, 2), for the tile and for its neighbours. With `n_frozen`, C - n_frozen are first.
         biases: as many parameters, (C,), or (C - n_frozen,).
         frozen_weight, frozen_bias: the buffers of the last channels, zeros at first, or None.
-        unbounded: the step after which there is no ReLU; None if there is no such step.
+        unbounded: the step after which there is no ReLU, or None if there is no such step.
 
     Raises:
         ValueError: an argument of the wrong type or out of range.
@@ -188,7 +188,7 @@ class NCA(LearnedPolicy):
         return EngineHints(memory_format=torch.channels_last, state_limit=limit)
 
     def program(self) -> Program | None:
-        """Return the computation of an iteration as data; None if the weights vary between iterations."""
+        """Return the computation of an iteration as data, or None if the weights vary between iterations."""
         if not self.shared_weights:
             return None
         own = self.problem.kinds

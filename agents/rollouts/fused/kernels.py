@@ -119,8 +119,8 @@ def bound(share, least, most, out):
 
 
 def step_back(x, gradient, weights, form, most, out, low):
-    """Write the gradient of a state from the gradient of the next state; 0 unless the state is strictly between 0 and
-    `most`."""
+    """Write the gradient of a state from the gradient of the next state, and 0 unless the state is strictly between 0
+    and `most`."""
     places, taps, channels = form[0], form[1], form[4]
     # The transposed convolution: `form` has the taps negated, `weights` has inputs and outputs exchanged.
     for first in range(0, channels, 2 * LANES):

@@ -40,13 +40,13 @@ def usual(lengths: NDArray[np.int64], correct: NDArray[np.bool_], overlap: NDArr
 
 
 def longest_correct(lengths: NDArray[np.int64], correct: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
-    """Return the index of the solved level with the longest solution; None if no level is solved."""
+    """Return the index of the solved level with the longest solution, or None if no level is solved."""
     return int(np.where(correct, lengths, -1).argmax()) if correct.any() else None
 
 
 def nearly_correct(lengths: NDArray[np.int64], correct: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
-    """Return the index of the wrongly solved level with the largest overlap, whose path goes wrong late; None if there
-    is none."""
+    """Return the index of the wrongly solved level with the largest overlap, whose path goes wrong late, or None if
+    there is none."""
     return int(np.where(correct, -1.0, overlap).argmax()) if not correct.all() else None
 
 
@@ -112,7 +112,7 @@ def draw(
 
 
 def draw_published(results: SweepResults, path: Path, width: FigureWidth = None) -> Path:
-    """Plot our values against the published values, with one panel for each column that has both; return the path.
+    """Plot our values against the published values, with one panel for each column that has both, and return the path.
 
     Args:
         results: the results of the sweep.

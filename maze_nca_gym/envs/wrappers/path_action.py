@@ -19,7 +19,7 @@ class PathSpace(Dict):
     """A space of observations of one task's mazes: `maze` (T, H, W), and `state` (C, H, W), whose path is in [0, 1].
 
     Attributes:
-        task: name of the task for which policies are trained on these mazes; None if it is unknown.
+        task: name of the task for which policies are trained on these mazes, or None if it is unknown.
     """
 
     def __init__(self, maze: gym.Space[Any], state: gym.Space[Any], task: str | None) -> None:

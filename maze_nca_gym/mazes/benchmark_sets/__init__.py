@@ -47,7 +47,7 @@ class BenchmarkSet:
         for_training: whether it is meant for training, and so not for tests.
         redraws: name of the original set, whose rule this one follows; its published figures are listed beside this
             set's.
-        read: folder -> levels and labels, for a set that does not ship; None if the set is drawn.
+        read: folder -> levels and labels, for a set that does not ship, or None if the set is drawn.
         hashes: returns the hashes of its levels in all orientations, (K,) uint64, for a test set that does not ship.
     """
 

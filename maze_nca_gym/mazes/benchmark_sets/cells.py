@@ -46,7 +46,7 @@ def draw_mazes(draws: Sequence[np.random.Generator], cells: int, root: str | Non
         draws: the N sources, at least one.
         cells: number of cells in a row.
         root: the cell from which the maze is carved depth first: "start", "third" (a cell that is neither end), or
-            "any"; None for Kruskal's algorithm, which has no such cell.
+            "any", or None for Kruskal's algorithm, which has no such cell.
         loops: the probability with which a wall between two cells is opened afterwards.
     """
     n = len(draws)

@@ -51,8 +51,8 @@ def candidates() -> dict[str, tuple[int, ...]]:
 
 
 def draw_hard(split: str, candidate: int) -> Tiles | None:
-    """Return a candidate of a split, (30, 30) uint8, with the first pair that is far enough apart; None if there is no
-    such pair.
+    """Return a candidate of a split, (30, 30) uint8, with the first pair that is far enough apart, or None if there is
+    no such pair.
 
     Every candidate has a seed of its own: its number of walls is drawn, then their places, then all pairs.
     """

@@ -91,8 +91,8 @@ def read_csv(path: str | Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
 
 
 def write_csv(path: str | Path, tiles: Tiles, paths: NDArray[np.bool_]) -> Path:
-    """Write (N, H, H) levels with their (N, H, H) bool paths for `read_csv`; return the file's path. The rating is the
-    number of moves.
+    """Write (N, H, H) levels with their (N, H, H) bool paths for `read_csv`, and return the file's path. The rating is
+    the number of moves.
 
     Raises:
         ValueError: the levels are not square.

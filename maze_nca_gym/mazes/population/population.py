@@ -297,7 +297,7 @@ class LevelPopulation:
         return Table.of_facts(facts).html() + (LevelSet(hardest)._repr_html_() if len(self) else "")
 
     def save(self, path: str | Path) -> Path:
-        """Write a file for `load`, by `files.save_arrays`; return its path.
+        """Write a file for `load`, by `files.save_arrays`, and return its path.
 
         The file is a level set too, which any environment takes as `levels=`.
         """

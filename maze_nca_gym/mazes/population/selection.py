@@ -34,7 +34,7 @@ def by_score(scores: Floats, temperature: float, k: int) -> Floats:
 
 
 def by_top_k(scores: Floats, temperature: float, k: int) -> Floats:
-    """Return equal weights, (n,), for the k levels of highest score, the first of equal ones; 0 for the others."""
+    """Return equal weights, (n,), for the k levels of highest score, the first of equal ones, and 0 for the others."""
     best = np.argsort(-scores, kind="stable")[:k]
     weights = np.zeros(len(scores))
     weights[best] = 1 / len(best)
