@@ -1,4 +1,4 @@
-"""Options of this package's models: the arguments of their constructors, without the task and the shape of a state.
+"""Options of this package's models: the arguments of their constructors, except for the task and the state's shape.
 
 Importing this module does not import torch.
 """
@@ -86,4 +86,4 @@ class MLPOptions:
 
 
 ARCHITECTURES: dict[str, Any] = {"NCA": NCAOptions, "GCN": GCNOptions, "GAT": GATOptions, "MLP": MLPOptions}
-"""Name of a class of `learned` that can be trained -> its options."""
+"""Names of the classes of `learned` that can be trained, and the options of each."""

@@ -40,7 +40,8 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
 
     The environment has the policy's task, number of channels and names of channels. Its pictures are tinted by the
     channel that the policy highlights, and its levels have the family and size for which the policy is meant. Episodes
-    last at least as long as the policy may need, and never longer than it has weights for.
+    are long enough for the policy to finish, and never longer than the number of iterations for which the policy has
+    weights.
 
     Args:
         policy: a policy.
@@ -86,12 +87,15 @@ def order_option(task: str) -> dict[str, str]:
 
 
 def level_options(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of an environment for the levels for which a policy is meant: size, generator, and its
+    """Return the environment options that select the levels for which a policy is meant: size, generator and generator
     options.
+
+    For example, a policy for perfect mazes of inner size 31 gets this size and the generator of perfect mazes.
 
     Args:
         policy: a policy.
-        options: the given options. With `levels` the result is empty; with `generator` it contains at most the size.
+        options: options that the user has chosen. With `levels` the result is empty; with `generator` it contains at
+            most the size.
 
     Raises:
         ValueError: the policy is meant for a family that is not registered.

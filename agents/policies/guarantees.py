@@ -1,7 +1,7 @@
 """The guarantees of a policy: its bound, whether it is exact, the mazes that it needs, and the kind of its output.
 
-The output of most policies is one path. Any other output is one of `DRAWINGS`, which defines the values that channel 0
-should have at the end.
+The output of most policies is one path. Any other kind of output is one of `DRAWINGS`, which defines the correct values
+of channel 0 at the end of an episode.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.support.options import Between, check, check_options
 
 Verdict: TypeAlias = Literal["correct", "characterised", "equivalent", "refuted"]
-"""The result of a proof about an automaton, and about a network that follows it:
+"""The result of a proof about an automaton and about a network that computes the same states as the automaton:
 
 - correct: on every maze it outputs the task's answer within its bound;
 - characterised: the values of its signals after t iterations are proven, on every maze;
@@ -27,7 +27,7 @@ Verdict: TypeAlias = Literal["correct", "characterised", "equivalent", "refuted"
 - refuted: a maze is known on which it does not output the task's answer within its bound.
 """
 EARNED = ("proven", "argued and tested")
-"""The ways in which the bound of an exact policy can be known."""
+"""Values of `Guarantees.basis` that an exact policy may have: how its bound is known."""
 USUAL_FAMILY, USUAL_SIZE = "random", 16
 """Default family and inner size of levels; a policy's number of iterations refers to this size."""
 
@@ -68,7 +68,8 @@ class StepBound:
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a proven statement about a network, as SHA-256 digests in hexadecimal digits.
+    """The task, rules and weights to which a proven statement about a network refers, as SHA-256 digests in hexadecimal
+    digits.
 
     Attributes:
         tasks: name of a task -> the digest of its question (`Task.digest`).
@@ -89,7 +90,7 @@ class Guarantees:
     """Statements about a policy's weights, which its model file and its card store.
 
     Attributes:
-        exact: whether the policy finds an optimal path on every maze, so that any other result is a bug. This must be
+        exact: whether the policy outputs an optimal path on every maze, so that any other result is a bug. This must be
             proven, or argued and tested.
         bound: the iterations within which the policy finishes, or None if no bound is known.
         n_iterations: the number of iterations for which the policy is meant on levels of inner size 16, or None for the
@@ -97,16 +98,16 @@ class Guarantees:
         needs_border: whether the policy fails on mazes without a wall around them.
         family: the family of levels for which the policy is meant, one of `families.FAMILIES`, or None for any family.
         size: the inner size of the levels for which the policy is meant, or None for any size.
-        largest_count: the largest sum in an iteration on A tiles, in units of the smallest step of the policy's values.
-            The policy is exact in every dtype that represents all integers up to that sum. None if it is known to be
-            exact only in float32 and float64.
+        largest_count: a bound of the largest sum in an iteration on A tiles, in units of the smallest difference
+            between values of the policy. The policy is exact in every dtype that represents all integers up to that
+            sum. None if it is known to be exact only in float32 and float64.
         also: other tasks for which the policy is exact with the same weights, and its bound for each
             (`policy.for_task`).
         basis: how the bound is known, one of `EARNED` if the policy is exact; otherwise in words, such as "stated".
         verdict: the result of the proof about the automaton and the network that follows it, see `Verdict`, or None if
             nothing is proven.
-        about: the task, rules and weights for which `exact` and `verdict` were proven. A policy adds its own when
-            guarantees without this field are assigned to it.
+        about: the task, rules and weights for which `exact` and `verdict` were proven. If guarantees without this field
+            are assigned to a policy, the policy adds its present task, rules and weights.
         lost: the reason for which `exact`, `verdict` and `bound` were withdrawn, in words; empty if they were not.
 
     Raises:
@@ -139,25 +140,27 @@ class Guarantees:
         return self.exact or self.verdict is not None
 
     def without(self, reason: str) -> Guarantees:
-        """Return the guarantees without exactness, bound and verdict; `lost` becomes the reason."""
+        """Return the guarantees after exactness, bound and verdict are withdrawn; the reason becomes their `lost`."""
         return replace(self, exact=False, bound=None, also={}, basis="", verdict=None, lost=reason)
 
     def for_task(self, task: str) -> Guarantees:
-        """Return the guarantees of the same weights for another task: the bound in `also`, or no proven statements."""
+        """Return the guarantees of the same weights for another task.
+
+        If `also` contains the task, they have its bound. Otherwise everything that was proven is withdrawn.
+        """
         bound = self.also.get(task)
         if bound is None and self.precise:
             return replace(self.without(f"nothing is proven for the task {task}"), n_iterations=None)
         return replace(self, bound=bound, n_iterations=None, also={})
 
     def enough_steps(self, height: int, width: int, n_moves: int | None = None) -> int | None:
-        """Return the iterations within which the policy has finished every maze of a size, or None if no bound is
-        known.
+        """Return a number of iterations that is enough for every maze of a size, or None if no bound is known.
 
         Args:
             height: rows of tiles, border included.
             width: columns of tiles, border included.
-            n_moves: moves on the longest solution of the mazes, if known; by default one move to every tile except the
-                first.
+            n_moves: moves on the longest solution of the mazes, if known; by default height * width - 1, the largest
+                possible number.
         """
         n_tiles = height * width
         return None if self.bound is None else self.bound(n_tiles, n_tiles - 1 if n_moves is None else n_moves)
@@ -166,7 +169,8 @@ class Guarantees:
     def from_json(cls, content: Any) -> Guarantees:
         """Return the guarantees in a dict that `to_json` returned; a missing field has its default.
 
-        Exactness, bound and verdict are withdrawn if the dict does not contain their subject, `about`.
+        Exactness, bound and verdict are withdrawn if the dict does not contain `about`, the task, rules and weights for
+        which they were proven.
 
         Raises:
             ValueError: unknown names, or values of the wrong type or out of range.
@@ -211,9 +215,9 @@ class Drawing:
     """A kind of output that is not a single path, such as all shortest paths at once.
 
     Attributes:
-        target: (N, H, W) tiles of solvable levels -> (N, H, W) bool, the correct output.
+        target: a function of (N, H, W) tiles of solvable levels that returns the correct output, (N, H, W) bool.
         note: the output and the target with which it is compared, in words, for tables.
-        found: the text of the window for a correct output.
+        found: the text that the window shows when the output is correct.
     """
 
     target: Callable[[Tiles], NDArray[np.bool_]]
@@ -238,7 +242,7 @@ def all_shortest_paths(tiles: Tiles) -> NDArray[np.bool_]:
 
 
 def reachable(tiles: Tiles) -> NDArray[np.bool_]:
-    """Return the tiles that a walk from the source can reach, (N, H, W) bool, for (N, H, W) uint8 levels."""
+    """Return the tiles that can be reached from the source, (N, H, W) bool, of (N, H, W) uint8 levels."""
     return solvers.distances(tiles) >= 0
 
 
@@ -252,4 +256,4 @@ DRAWINGS = {
         "all in reach visited",
     ),
 }
-"""Kinds of output by name; the usual output "path" is not among them."""
+"""Kinds of output by name, except for the usual output "path"."""

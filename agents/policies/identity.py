@@ -1,7 +1,7 @@
 """The identity of a policy: a digest of its iteration, and the changes that someone has made to its class or object.
 
-Proofs about a policy, and faster ways to compute its iterations such as machine code, refer to the classes and objects
-as they were defined. This module compares both with their definitions.
+Proofs about a policy refer to its class and object as they were defined, and so do faster ways to compute an iteration,
+such as machine code. This module compares classes and objects with their definitions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from maze_nca_gym.support.transfer import on_host
 from .program import Program
 
 AS_DEFINED = dict[type, Mapping[str, Any]]()
-"""Class of policies -> its attributes when it was defined."""
+"""Classes of policies, and the attributes of each when it was defined."""
 _UNCHANGED = dict[type, Mapping[str, Any]]()
 """Class of policies -> its attributes at the last comparison that found no change. Comparing with them is faster."""
 _OWN = dict[type, type | None]()
@@ -31,21 +31,25 @@ HARMLESS = {"arguments", "compile", "default_steps", "draw_as_published", "engin
 HARMLESS |= {"guarantees", "highlight", "make_env", "n_weights"}
 """Attributes that subclasses may redefine without changing an iteration or the moment when it ends."""
 CALLED = ("__call__", "__getattr__", "__getattribute__")
-"""Names with two underscores at each end whose redefinition does change an iteration."""
+"""Names with two underscores at each end whose redefinition changes an iteration; other such names do not."""
 HOOKS = {f"_{kind}_hooks": f"_global_{kind}_hooks" for kind in ("forward", "forward_pre", "backward", "backward_pre")}
-"""Attribute of a module with its hooks -> the attribute of PyTorch with the hooks of all modules."""
+"""Names of a module's attributes that contain its hooks, and for each the name of PyTorch's attribute with the hooks of
+all modules."""
 SINGLE = 4
 """Bytes of a float32; no proof covers shorter numbers."""
 
 
 def definer(kind: type, name: str) -> type:
-    """Return the class that defines an attribute, the first in the order of inheritance."""
+    """Return the class, `kind` or a base class of it, from which `kind` gets an attribute."""
     return next(base for base in kind.__mro__ if name in vars(base))
 
 
 def own_class(kind: type) -> type | None:
-    """Return the class of this package to which a policy's class belongs, itself or by inheritance. None for a user's
-    class with an abstract base in this package, such as `Policy`, because the user then defines the iteration."""
+    """Return the class of this package to which a policy's class belongs: the class itself or its nearest base class.
+
+    None for a class of a user with an abstract base class in this package, such as `Policy`, because then the user
+    defines the iteration.
+    """
     if kind not in _OWN:
         own = next(base for base in kind.__mro__ if base.__module__.partition(".")[0] == PACKAGE)
         whole = not any(getattr(getattr(own, name, None), "__isabstractmethod__", False) for name in dir(own))
@@ -54,8 +58,11 @@ def own_class(kind: type) -> type | None:
 
 
 def changes(policy: nn.Module, since: type) -> list[str]:
-    """Return the names of the changes to the class `since` that affect a policy: methods that the policy's more derived
-    classes redefine, methods that someone replaced in a class or in the object later on, and "hooks"."""
+    """Return the names of the changes to the class `since` that affect a policy.
+
+    They are the methods that classes derived from `since` redefine, the methods that someone replaced in a class or in
+    the object after its definition, and "hooks" if the module has hooks.
+    """
     kind: Any = type(policy)
     own, methods = vars(policy), _methods(kind)
     changed = dict.fromkeys(_of_classes(kind.__mro__, kind.__mro__.index(since)))
@@ -103,15 +110,21 @@ def is_compiled(policy: nn.Module, name: str, value: Any) -> bool:
 
 
 def altered(policy: nn.Module) -> list[str]:
-    """Return the names of the attributes that somebody has changed in a policy, compared with its class as this package
-    defined it or, for a user's own class, as it was first defined."""
+    """Return the names of the attributes that someone has changed in a policy.
+
+    The policy is compared with its class in this package or, if a user wrote the class, with that class as it was first
+    defined.
+    """
     return changes(policy, own_class(type(policy)) or type(policy))
 
 
 def speaks_for(policy: nn.Module, *shortcuts: str) -> bool:
-    """Return whether an attribute such as `program` still describes the policy's iterations: nothing has changed since
-    the class that defines the attribute, or since this package's class. With several attributes, nothing may have
-    changed since the most derived of their classes."""
+    """Return whether attributes such as `program` still describe the policy's iterations.
+
+    They do if nothing has changed since the most derived of the classes that define them, nor since this package's
+    class of the policy (`own_class`). For example, `program` no longer describes a policy after someone has replaced
+    `update`.
+    """
     kind = type(policy)
     classes = [definer(kind, name) for name in shortcuts]
     own = own_class(kind)
@@ -120,9 +133,11 @@ def speaks_for(policy: nn.Module, *shortcuts: str) -> bool:
 
 
 def digest_of(policy: nn.Module, program: Program | None) -> str:
-    """Return the SHA-256 of a policy's iteration, as 64 hexadecimal digits. It covers the numbers of the policy's
-    program or, without a program, its class, the arguments that made it, and all its tensors. Numbers of lower
-    precision than float32 have other digests, even if their values are equal."""
+    """Return the SHA-256 of a policy's iteration, as 64 hexadecimal digits.
+
+    It covers the numbers of the policy's program or, without a program, its class, the arguments that made it, and all
+    its tensors. Numbers of lower precision than float32 have other digests, even if their values are equal.
+    """
     if program is not None:
         named: dict[str, Any] = dict(zip(program._fields, program, strict=True))
         named["inputs"] = len(program.inputs)  # their names depend on the task that it is asked

@@ -1,6 +1,7 @@
-"""The class `Policy`: one iteration of a cellular automaton, and `predict` as in Stable-Baselines3.
+"""The class `Policy`, one iteration of a cellular automaton as a PyTorch module, and functions of any policy.
 
-A policy maps a maze and a state to the next state. It stores only weights; the caller stores the state.
+A policy maps a maze and a state to the next state. It stores only weights, and the caller stores the state. Its method
+`predict` has the signature of Stable-Baselines3.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from .precision import tf32
 from .program import Program
 
 PATH = 0
-"""The channel of every state that contains the predicted path, the first of the channels with an answer."""
+"""Index of the state channel that contains the predicted path. A task with K answers predicts these in channels 0 to K
+- 1."""
 
 Counters = tuple[NDArray[np.int64]]
 """The `state` of `predict`: one (n_envs,) int64 array, the number of iterations in each environment so far."""
@@ -44,12 +46,12 @@ Counters = tuple[NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class EngineHints:
-    """Facts about a policy that help engines to run it fast. They change states by rounding at most.
+    """Facts about a policy that help engines to run it fast. They change the computed states at most by rounding.
 
     Attributes:
-        gains_from_threads: whether an iteration is faster on several threads; small operations are slower.
+        gains_from_threads: whether several threads make an iteration faster. They slow down small operations.
         memory_format: the memory format in which PyTorch iterates the policy fastest.
-        state_limit: the upper bound of a state; no gradient passes where a state reaches it.
+        state_limit: the upper bound of a state; the gradient is 0 where a state reaches it.
         passes: the number of passes through the network in one iteration. If there are several, Python code chooses
             among their results, so no file can store the policy.
     """
@@ -61,7 +63,7 @@ class EngineHints:
 
 
 class Policy(nn.Module):
-    """One iteration of a cellular automaton, which is the same at every tile.
+    """One iteration of a cellular automaton, which applies the same function at every tile.
 
     A subclass defines `update` for exactly `n_channels` state channels. Everything else has defaults.
 
@@ -69,16 +71,17 @@ class Policy(nn.Module):
         problem: the policy's task.
         task: the task's name in `maze_nca_gym.mazes.tasks.TASKS`.
         n_tiles: channels of the one-hot maze that the policy reads, at least one for each kind of tile of its task: 4
-            for the shortest path (empty, wall, source, target), 2 for the diameter (empty, wall). Further channels are
-            0.
+            for the shortest path (empty, wall, source, target), 2 for the diameter (empty, wall). Channels beyond the
+            task's kinds of tile are 0.
         channel_names: the meaning of each state channel; the first channels are the task's answers, by default "path".
         n_channels: the number of state channels that the policy needs.
         output: the content of channel 0: "path", or a kind in `guarantees.DRAWINGS`.
-        highlight: name of the channel that pictures show beside the path, such as a flood; by default the path's
-            channel.
+        highlight: name of the channel that pictures show in addition to the path, such as a flood; by default the
+            path's channel.
         size: (rows, cols) of the mazes for which the policy is built, without their border, or None for any size.
-        stationary_from: the step from which on every iteration is the same function, 0 if all are, or None if any two
-            may differ. `predict` then runs environments at different steps one after the other.
+        stationary_from: the step from which on every iteration is the same function: 0 if all iterations are the same,
+            or None if any two may differ. If it is not 0, `predict` runs environments at different steps one after the
+            other.
         max_steps: the number of iterations for which there are weights, or None for any number.
         engine_hints: facts for the engines that run the policy.
     """
@@ -122,9 +125,9 @@ class Policy(nn.Module):
     def guarantees(self) -> Guarantees:
         """The statements about the policy's weights, which its model file stores.
 
-        `exact` and the verdict were proven for a task, rules and weights. Whenever the guarantees are read, these are
-        compared with the present task, rules and weights. If one of them differs, `exact` and the verdict are
-        withdrawn, and `lost` names the difference.
+        `exact` and the verdict were proven for a task, rules and weights. Whenever the guarantees are read, the present
+        task, rules and weights are compared with these. If one of them differs, the result has neither exactness nor a
+        verdict, and its `lost` names the difference.
         """
         stated = self._stated
         wrong = self._differs(stated.about) if stated.precise else ""
@@ -161,21 +164,26 @@ class Policy(nn.Module):
         raise NotImplementedError
 
     def encode_maze(self, maze: Tensor) -> Any:
-        """Return the form of the (B, n_tiles, H, W) float maze that `update` reads; computed once per rollout."""
+        """Return the form of the (B, n_tiles, H, W) float maze that `update` reads, by default the maze itself.
+
+        Engines compute it once per rollout, because the maze does not change.
+        """
         return maze
 
     def program(self) -> Program | None:
-        """Return the policy's iterations as data, for machine code and files; None, the default, if this is impossible.
+        """Return an iteration as data, from which machine code and exported files are made; None, the default, if there
+        is no such form.
 
-        It is possible if each iteration is a convolution followed by activations with a name. The weights are the
-        policy's own tensors, so that gradients reach them.
+        The form exists if every iteration is a convolution followed by activations with a name. The weights in the
+        program are the policy's own tensors, so that gradients reach them.
         """
         return None
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile iterations with `torch.compile` and these arguments, for all engines that use PyTorch.
 
-        If each iteration has its own weights, it also needs its own code, so PyTorch's limit is raised to that number.
+        If each iteration has its own weights, PyTorch compiles each iteration separately. PyTorch limits the number of
+        compiled versions, so this method raises the limit to two for each iteration.
         """
         own = 2 * (self.max_steps or 0)  # with and without gradients
         torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, own)
@@ -193,7 +201,8 @@ class Policy(nn.Module):
         """Return the state after one iteration; the policy itself does not change.
 
         Args:
-            maze: (B, n_tiles, H, W) floats, the one-hot tiles, or as many channels as mazes of the task have.
+            maze: (B, T, H, W) floats, the one-hot tiles. T is `n_tiles`, or the number of kinds of tile of the task;
+                missing channels are then 0.
             state: (B, C, H, W) of the same dtype. Channels beyond `n_channels` are ignored and become zero.
             step: iterations since the episode began, for weights that differ from iteration to iteration.
 
@@ -201,8 +210,8 @@ class Policy(nn.Module):
             The next state, (B, C, H, W).
 
         Raises:
-            ValueError: fewer state channels than the policy needs, another number of maze channels than it reads, or
-                shapes or dtypes that do not match.
+            ValueError: the state has fewer channels than the policy needs, the maze has another number of channels than
+                the policy reads, or shapes or dtypes do not match.
         """
         maze = self._checked(maze, state)
         extra = state.shape[1] - self.n_channels
@@ -247,10 +256,11 @@ class Policy(nn.Module):
         return self.guarantees.n_iterations or self.problem.default_steps
 
     def finished(self, maze: Tensor, state: Tensor, step: int) -> Tensor | None:
-        """Return where the path never changes again, (B,) bool; None, the default, if a state does not show this.
+        """Return for which mazes the path never changes again, (B,) bool; None, the default, if a state does not show
+        this.
 
-        The method is called for rollouts from zeros on mazes that do not change. If it returns None, three successive
-        states are compared instead.
+        Engines call the method in rollouts that begin with a state of zeros on mazes that do not change. If it returns
+        None, they compare three successive states instead.
 
         Args:
             maze: (B, T, H, W) floats, the one-hot tiles.
@@ -266,7 +276,7 @@ class Policy(nn.Module):
 
     @property
     def n_weights(self) -> int:
-        """Number of weights, without biases and without masked weights."""
+        """Number of weights, without biases and without weights that a mask fixes at zero."""
         return sum(parameter.numel() for parameter in self.parameters() if parameter.ndim > 1)
 
     def extra_repr(self) -> str:
@@ -291,19 +301,19 @@ class Policy(nn.Module):
         Args:
             observation: the environment's `maze`, (T, H, W) or (N, T, H, W), and `state`, (C, H, W) or (N, C, H, W),
                 float32.
-            state: the counts that the previous call returned; None at first.
+            state: the counts of iterations that the previous call returned, or None in the first call.
             episode_start: (N,) bool; where true, the environment's count of iterations restarts at 0. The count stays
                 at 0 while the observed state belongs to an ended episode: with autoreset mode NEXT_STEP, the
                 environment ignores this action, and the next observation is the first of the new episode.
-            deterministic: accepted for the protocol; a policy is deterministic.
+            deterministic: has no effect, because policies are deterministic; the protocol requires the argument.
 
         Returns:
             The next state as the action, float32 of the shape of `observation["state"]`, and the counts of iterations
                 for the next call.
 
         Raises:
-            ValueError: no observation, an error of `forward`, or counts or `episode_start` of another length than the
-                batch.
+            ValueError: the observation lacks `maze` or `state`, `forward` refuses them, or the counts or
+                `episode_start` have another length than the batch.
         """
         if not isinstance(observation, Mapping) or not {"maze", "state"} <= observation.keys():
             keys = f" of {', '.join(map(str, observation))}" if isinstance(observation, Mapping) else ""
@@ -348,8 +358,10 @@ AS_DEFINED[Policy] = dict(vars(Policy))
 
 
 def program_of(policy: Policy) -> Program | None:
-    """Return the policy's `program`, or None if it may no longer describe the policy's iterations, see
-    `identity.speaks_for`."""
+    """Return the policy's `program`, or None if the policy has changed in a way that the program does not show.
+
+    For example, the program of a class does not describe an object with another `update` (`identity.speaks_for`).
+    """
     said_by = ("program", "rule") if hasattr(type(policy), "rule") else ("program",)
     return policy.program() if speaks_for(policy, *said_by) else None
 
@@ -384,7 +396,7 @@ def must_be_called(policy: Policy) -> bool:
 
 
 def iteration(policy: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
-    """Return an iteration on given mazes: a function from a (B, C, H, W) state and its step to the next state.
+    """Return one iteration on given mazes: a function from a (B, C, H, W) state and its step to the next state.
 
     The (B, T, H, W) mazes are encoded once, unless the policy `must_be_called`.
     """
@@ -397,7 +409,8 @@ def iteration(policy: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
 
 
 def stationary_from(policy: Policy) -> int | None:
-    """Return the policy's `stationary_from`, or None if someone has changed the class or object to which it refers."""
+    """Return the policy's `stationary_from`, or None if someone has changed its class or object so that the value may
+    be wrong."""
     kind, own = type(policy), own_class(type(policy))
     by_user = own is not None and kind.__mro__.index(definer(kind, "stationary_from")) < kind.__mro__.index(own)
     return policy.stationary_from if by_user or not altered(policy) else None
@@ -424,7 +437,7 @@ def for_task(policy: Policy, task: str) -> Policy:
 
 
 def to_device(policy: Policy, device: str | None) -> Policy:
-    """Return a policy moved to a device; None leaves it where it is.
+    """Return the policy after moving it to a device; None leaves it where it is.
 
     Raises:
         ValueError: there is no such device, or it has no float64, in which exact policies compute.
@@ -468,10 +481,10 @@ def cost_note(policy: Policy) -> str:
 
 
 def common_task(policies: Mapping[str, Policy]) -> Task:
-    """Return the task of all policies.
+    """Return the task that all policies, a mapping from their names, share.
 
     Raises:
-        ValueError: their tasks differ.
+        ValueError: the policies have different tasks.
     """
     tasks = {policy.task: name for name, policy in policies.items()}
     if len(tasks) > 1:

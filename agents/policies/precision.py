@@ -23,11 +23,15 @@ _CHANGED: list[tuple[Any, str, Any]] = []
 
 @contextmanager
 def tf32(allowed: bool, device: torch.device) -> Iterator[None]:
-    """Allow or forbid TF32 in float32 convolutions and matrix products on a GPU, within the block or the function.
+    """Allow or forbid TF32 in float32 convolutions and matrix products on a GPU, within a block or a decorated
+    function.
 
     On a CPU the function has no effect. PyTorch has one setting for the whole process. Therefore TF32 is off while a
     block of any thread forbids it. If blocks are nested, the innermost block of each thread counts. When the last block
     has ended, PyTorch's settings are restored.
+
+    >>> with tf32(False, maze.device):
+    ...     state = policy(maze, state)
     """
     if device.type == "cpu":
         yield

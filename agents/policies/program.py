@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 RELU = "relu"
-"""Name of the activations of learned networks. Hand-coded automata have others, which only some programs know."""
+"""Name of the activations of learned networks. Hand-coded automata have other activations, for which an exported file
+needs a program that knows them."""
 
 
 class Program(NamedTuple):
@@ -22,9 +23,10 @@ class Program(NamedTuple):
         kernel_size: side k of the kernel, odd.
         taps: the positions in the kernel that have weights, numbered row by row.
         state_limit: the upper bound of a state, or None for no bound.
-        n_maxima: the number of channels before the last that become their maxima over the map, while the last becomes
-            the maximum over channels, as in `learned.NCA`, or 0 for no maxima.
-        pool_before_activation: whether these maxima are added to the channels before the activations instead.
+        n_maxima: the number of channels before the last that become their maxima over the map, while the last channel
+            becomes the maximum over channels, as in `learned.NCA`; 0 for no maxima.
+        pool_before_activation: whether these maxima are added to the channels before the activations, instead of
+            replacing the channels after them.
         sees_inputs: whether every iteration reads the inputs, instead of only the first.
         unbounded: the step after which there is no ReLU, or None if there is no such step.
     """
@@ -62,11 +64,11 @@ def rectified(
     n_maxima: int = 0,
     pool_before_activation: bool = False,
 ) -> Tensor:
-    """Return the state after the activations `RELU`, from its (B, C, H, W) convolution.
+    """Return the state after the activations `RELU`, (B, C, H, W) floats.
 
     Args:
-        convolved: the convolution.
-        below: whether states have the lower bound 0, by a ReLU; without it negative numbers remain.
+        convolved: (B, C, H, W) floats, the output of the convolution.
+        below: whether a ReLU makes 0 the lower bound of states; otherwise negative numbers remain.
         state_limit, n_maxima, pool_before_activation: the same as in `Program`.
     """
     if n_maxima and pool_before_activation:

@@ -1,6 +1,6 @@
 """The registry of policies, by name.
 
-Importing this does not import torch: a policy's module is imported when the policy is loaded.
+Importing this module does not import torch, because a policy's module is imported when the policy is loaded.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ MODEL_FILE = ".safetensors"
 SYMMETRISED = "symmetrised:"
 """Prefix of names for policies that run as `rollouts.symmetrised.Symmetrised`."""
 MODEL_OF_RUN = "model" + MODEL_FILE
-"""The file in the folder of a run that contains the trained model."""
+"""Name of the trained model's file in the folder of a run."""
 
 
 MAIN = "main"
 ROLES = (MAIN, "variant", "ablation", "baseline")
-"""Roles of policies: the policies to begin with, each with advice when to use it, and the policies for comparison.
+"""Roles of policies: "main" for policies to begin with, which have advice when to choose them, and roles for
+comparisons.
 
-A variant gives up one property of a main policy for another. An ablation was trained with less, or from another start.
-A baseline has an architecture of the paper at a small size.
+A variant gives up one property of a main policy for another property. An ablation was trained with less, or from
+another start. A baseline has an architecture of the paper at a small size.
 """
 NAME_PARTS = {
     "exact-weights": "weights written by hand for the learned architecture, which solve every maze",
@@ -54,7 +55,7 @@ NAME_PARTS = {
     "small": "learned from solutions of random 16x16 mazes alone",
     "baseline": "small, of an architecture of the paper, after 6 % of its updates",
 }
-"""The meaning of the parts of pretrained policies' names that follow the architecture and the task."""
+"""Meaning of each part that may follow the architecture and the task in a pretrained policy's name."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class PolicyInfo:
     """A row of the table of policies.
 
     Attributes:
-        task: name of the policy's task: "shortest-path" or "diameter".
+        task: name of the policy's task, such as "shortest-path" or "diameter".
         description: one line.
         constructor: "module:name" of a class or function that makes the policy; the module is relative to this package.
         options: default keyword arguments of the constructor.
@@ -71,7 +72,7 @@ class PolicyInfo:
         role: a name from `ROLES`.
         when: when to choose the policy, in at most 78 characters; empty unless its role is "main".
         family: the family of levels for which the policy is meant, on which `policies list` shows its score, or None
-            for any.
+            for any family.
     """
 
     task: str
@@ -137,7 +138,7 @@ _POLICIES = {
 
 
 def list_policies(*, all: bool = False) -> dict[str, PolicyInfo]:
-    """Return the task, description and measured scores of policies by name.
+    """Return the rows of the table of policies by name, with task, description and measured scores.
 
     Args:
         all: whether to return every policy that `load` accepts by name, the role "main" first; by default only policies
@@ -166,12 +167,12 @@ def find_policy(name: str) -> PolicyInfo:
 
     Args:
         name: one of `list_policies(all=True)`, the path of a file that `save_model` wrote, which ends in .safetensors,
-            or "module:class" for your own class. Each of these may follow "symmetrised:" or a task, as in
+            or "module:class" for your own class. The prefix "symmetrised:" or a task and a colon may precede it, as in
             "diameter:NAME".
 
     Raises:
         ValueError: an unknown name (the message lists the known names), no such file or class, or an object that is not
-            a policy. Also a policy whose weights are not included; the message explains how to train it.
+            a policy. Also a policy without weights in the package; the message explains how to train it.
     """
     name = os.path.expanduser(name)
     before, rest = split_prefix(name)
@@ -207,9 +208,9 @@ def load(name: str | Path, **options: Any) -> Policy:
 
     Args:
         name: one of `list_policies(all=True)`, the path of a model file, which ends in .safetensors, or "module:name"
-            of your own class or of a function that returns a policy; the module is imported. After "symmetrised:", each
-            of these runs in eight orientations (`Symmetrised`). After a task, as in "diameter:NAME", the policy solves
-            the other task (`policy.for_task`).
+            of your own class or of a function that returns a policy; the module is imported. With the prefix
+            "symmetrised:", as in "symmetrised:NAME", the policy runs in eight orientations (`Symmetrised`). With a task
+            as prefix, as in "diameter:NAME", the policy solves that task (`policy.for_task`).
         options: keyword arguments of the policy's constructor that replace its defaults.
 
     Raises:
@@ -276,7 +277,7 @@ def named_policies(
     Args:
         policies: a policy; a mapping from names to policies; or names for `load`, each with or without another name to
             use, as in NAME=POLICY.
-        device: the device to which the policies are moved; None leaves them where they are.
+        device: the device to which the policies are moved, or None to leave them where they are.
 
     Raises:
         ValueError: no policy, an unknown name, one name for two policies, or objects that are not policies; or there is
@@ -286,7 +287,11 @@ def named_policies(
 
 
 def load_all(sources: Mapping[str, str | Policy], device: str | None = None) -> dict[str, Policy]:
-    """Return the policies of `by_label`, loaded, and moved to a device if one is given.
+    """Return policies by label, after loading those that are given by name and moving all to a device if one is given.
+
+    Args:
+        sources: labels, and for each a policy or a name for `load`, as `by_label` returns them.
+        device: the device, or None to leave the policies where they are.
 
     Raises:
         ValueError: no policy, an unknown name, or a device that `to_device` refuses.
@@ -299,7 +304,7 @@ def load_all(sources: Mapping[str, str | Policy], device: str | None = None) -> 
 
 
 def named_policy(policy: str | Path | Policy) -> tuple[str, Policy]:
-    """Return the name of one policy and the policy, see `named_policies`.
+    """Return the name of a single policy, and the policy; the argument is the same as for `named_policies`.
 
     Raises:
         ValueError: an unknown name, or several policies.
@@ -355,7 +360,7 @@ def by_label(
 
 
 def import_own(name: str, who: str) -> ModuleType:
-    """Import a module that a user names, and return it; the entries that it registers are recorded as its own.
+    """Import a module that a user names, and return it. Entries that the module registers are recorded as its own.
 
     Args:
         name: the module's full name.
@@ -363,7 +368,7 @@ def import_own(name: str, who: str) -> ModuleType:
 
     Raises:
         ValueError: the text is not the name of a module, there is no such module, or its import fails; the message
-            names the place.
+            names the line.
     """
     if not all(part.isidentifier() for part in name.split(".")) or name.endswith(".py"):
         raise ValueError(f"{who} must name a module such as my_module or my_package.my_module, got {name!r}")

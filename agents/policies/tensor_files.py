@@ -1,7 +1,8 @@
-"""Tensors with a JSON description in one file, which is read without trust.
+"""Files that contain tensors and a JSON description, and that are read without trust in their origin.
 
 A file is in the safetensors format, with the description in its header. Because it is a single file, a crash cannot
-leave tensors with the description of others. Nothing is unpickled, and everything in a file is checked before use.
+leave tensors with the description of other tensors. Nothing is unpickled, and everything in a file is checked before
+use.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ CHECKSUM = "sha256"
 
 
 class TensorSpec(NamedTuple):
-    """The shape and dtype of a tensor in a file, known before it is read.
+    """The shape and dtype of a tensor in a file, known before the tensor is read.
 
     Attributes:
-        shape: its sizes.
-        dtype: its dtype; for a dtype that files of this package do not use, its name in the file, such as "F16".
+        shape: the tensor's sizes.
+        dtype: the tensor's dtype; for a dtype that files of this package do not use, its name in the file, such as
+            "F16".
     """
 
     shape: tuple[int, ...]
@@ -50,7 +52,7 @@ _PREFIXES = ("module.", "_orig_mod.")
 
 
 def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-    """Write a file, atomically: the same content gives the same bytes.
+    """Write tensors and their description to a file, atomically: the same content gives the same bytes.
 
     Args:
         path: the file.
@@ -60,8 +62,8 @@ def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors:
         tensors: tensors on any device.
 
     Raises:
-        ValueError: a tensor holds floats that are not finite, or of another precision than float32 and float64.
-        OSError: the disk is full, or the folder is missing or not writable; an older file is then as it was.
+        ValueError: a tensor contains floats that are not finite, or of another precision than float32 and float64.
+        OSError: the disk is full, or the folder is missing or not writable; an older file then remains unchanged.
     """
     tensors = {key: on_host(tensor).contiguous() for key, tensor in tensors.items()}
     for key, tensor in tensors.items():
@@ -78,18 +80,19 @@ def load_tensors(
 
     Args:
         path: the file.
-        kind: the kind with which it was written.
+        kind: the kind with which the file was written.
         called: the name of such a file in messages, such as "model file".
-        check: receives the description, which may be any JSON, and the layouts of the tensors, before these are read.
-            It raises ValueError or TypeError if they are wrong. By default only the checksum is checked.
+        check: receives the description, which may be any JSON, and the shapes and dtypes of the tensors, before the
+            tensors are read. It raises ValueError or TypeError if they are wrong. By default only the checksum is
+            checked.
 
     Returns:
         The description and the tensors, on the CPU.
 
     Raises:
         FileNotFoundError: there is no such file.
-        OSError: it cannot be read.
-        ValueError: it is not such a file, is damaged, or fails the check; the message names the fault.
+        OSError: the file cannot be read.
+        ValueError: the file is of another kind, is damaged, or fails the check; the message names the fault.
     """
     with validated_read(path, f"is not a readable {called}"):
         open(path, "rb").close()  # raises an OSError with an errno, which `safe_open` does not
@@ -115,10 +118,10 @@ def load_tensors(
 
 
 def check_keys(description: Any, *keys: str) -> None:
-    """Check that a description is an object with these keys and a checksum, no others.
+    """Check that a description is an object with exactly these keys and a checksum.
 
     Raises:
-        ValueError: a key is missing or unknown, or it is no object.
+        ValueError: a key is missing or unknown, or the description is not an object.
     """
     if not isinstance(description, dict) or set(description) != {*keys, CHECKSUM}:
         named = ", ".join(f"`{key}`" for key in keys)
@@ -126,7 +129,7 @@ def check_keys(description: Any, *keys: str) -> None:
 
 
 def layouts_of(tensors: Mapping[str, Tensor]) -> TensorSpecs:
-    """Return shapes and dtypes of tensors by name; they may be on the meta device."""
+    """Return shapes and dtypes of tensors by name; the tensors may be on the meta device."""
     return {key: TensorSpec(tuple(tensor.shape), tensor.dtype) for key, tensor in tensors.items()}
 
 

@@ -1,4 +1,4 @@
-"""Models as files: weights, with the name of the class and the constructor's arguments."""
+"""Model files: the weights of a model, with the name of its class and the arguments of its constructor."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ GUARANTEES = "guarantees"
 
 
 def model_class(name: str) -> type[Policy]:
-    """Return a class in `MODELS`.
+    """Return a class in `MODELS` by name.
 
     Raises:
-        ValueError: unknown name; the message lists the known ones.
+        ValueError: unknown name; the message lists the known names.
     """
     model = MODELS.find(name)
     if not isinstance(model, str):
@@ -45,17 +45,19 @@ def model_class(name: str) -> type[Policy]:
 
 
 def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
-    """Register a class of your own, so that it can be trained, saved and loaded by name; use it as a decorator.
+    """Register a class of your own, so that it can be trained, saved and loaded by name; use this function as a
+    decorator.
 
-    Training constructs it with the keyword arguments `n_tiles`, `n_channels` and `generator`, and with `task`,
-    `n_iterations` and `size` if it takes them. A class without an argument `task` can be trained only for its own.
-    Loading constructs it with the keyword arguments in its attribute `arguments`.
+    Training constructs the class with the keyword arguments `n_tiles`, `n_channels` and `generator`, and with `task`,
+    `n_iterations` and `size` if the class takes them. A class without an argument `task` can be trained only for its
+    own task. Loading constructs the class with the keyword arguments in its attribute `arguments`.
 
-    To check it, one is constructed without memory for weights, if the package's arguments and its own defaults suffice.
+    As a check, the function constructs a model without memory for weights, if the class needs no other arguments than
+    these.
 
     Raises:
-        ValueError: it is not a `Policy`, has the name of a model of this package, or has no `arguments` that make it
-            again.
+        ValueError: the class is not a `Policy`, has the name of a model of this package, or has no `arguments` that
+            make it again.
     """
     MODELS.register(getattr(model, "__name__", ""), model)
     return model
@@ -75,7 +77,7 @@ def _try_out(name: str, model: str | type[Policy]) -> None:
 
 
 MODELS: Registry[str | type[Policy]] = Registry("model", _OWN, _try_out)
-"""Name of a class -> the class, or "module:class": the classes that a file may name."""
+"""Classes that a model file may contain, by name: the class, or "module:class" for a class of this package."""
 
 
 def save_model(model: Policy, path: str | Path) -> Path:
@@ -83,13 +85,13 @@ def save_model(model: Policy, path: str | Path) -> Path:
 
     Args:
         model: a policy of a class in `MODELS`, on any device.
-        path: the suffix is added if missing.
+        path: the file; the suffix is added if missing.
 
     Returns:
         The file's path.
 
     Raises:
-        ValueError: a class that is not in `MODELS`, a model whose `arguments` do not make it again, or weights that are
+        ValueError: a class that is not in `MODELS`, a model that its `arguments` do not make again, or weights that are
             not finite float32.
     """
     path = path_of_format(path, ".safetensors")
@@ -107,8 +109,8 @@ def load_model(path: str | Path) -> Policy:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is not a model file, is damaged, or its weights do not fit the model that it describes; the
-            message names the fault.
+        ValueError: the file is not a model file, is damaged, or contains weights that do not fit the model that it
+            describes; the message names the fault.
     """
     description, tensors = load_tensors(user_path(path), KIND, "model file", _check)
     model = constructed(model_class(description["class"]), description["arguments"])
@@ -140,7 +142,8 @@ def _check(description: Any, layouts: TensorSpecs) -> None:
 
 
 def arguments_of(model: type[Policy]) -> tuple[str, ...]:
-    """Return the names of a constructor's arguments, and of its base classes' if it passes **options on."""
+    """Return the names of a constructor's arguments, including the arguments of base classes to which it passes
+    **options."""
     names: dict[str, None] = {}
     for kind in model.__mro__:
         parameters = inspect.signature(kind).parameters
@@ -151,11 +154,11 @@ def arguments_of(model: type[Policy]) -> tuple[str, ...]:
 
 
 def made_again(model: Policy) -> Policy:
-    """Return a model made again from its `arguments`, as a file would store them, without memory for weights.
+    """Return a second model from a model's `arguments`, as a file would store them, without memory for weights.
 
     Raises:
-        ValueError: it has no `arguments`, no file can keep them, or they make a different model: another task, other
-            channels, or weights of other names or shapes.
+        ValueError: the model has no `arguments`, a file cannot store them, or they make a different model: another
+            task, other channels, or weights of other names or shapes.
     """
     name, arguments = type(model).__name__, getattr(model, "arguments", None)
     check(isinstance(arguments, dict), f"a model of class {name} needs an attribute `arguments`, which make it again")
@@ -181,8 +184,10 @@ def without_memory(model: type[Policy], arguments: Mapping[str, Any]) -> Policy:
 
 
 def constructed(make: Callable[..., AnyPolicy], arguments: Mapping[str, Any], device: str = "cpu") -> AnyPolicy:
-    """Return the policy that a class or function makes, on a device and in float32, whatever PyTorch's defaults are,
-    unless it chooses another device or precision itself."""
+    """Return the policy that a class or function makes, on a device and in float32, whatever PyTorch's defaults are.
+
+    A policy that chooses another device or precision itself keeps its choice.
+    """
     with torch.device(device):
         policy, usual = make(**arguments), torch.get_default_dtype()
     if usual != torch.float32 and isinstance(policy, Policy):

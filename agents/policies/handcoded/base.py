@@ -1,8 +1,8 @@
 """Base class of the hand-coded automata: one convolution from a table of weights, then activations.
 
-The activations (paper, appendix "Hand-coded NCA") are each made of ReLUs. The paper prints step(0) = 1 and a sawtooth
-that ends at 1. Both are misprints, since an empty channel would switch itself on. The functions here follow the paper's
-text and the way in which it uses them.
+Every activation consists of ReLUs (paper, appendix "Hand-coded NCA"). The paper prints step(0) = 1, and a sawtooth that
+ends at 1 instead of 0. Both are misprints, because an empty channel would switch itself on (docs/paper-errata.md). The
+functions here follow the paper's text and the way in which the paper uses them.
 """
 
 from __future__ import annotations
@@ -27,44 +27,47 @@ from .weight_table import WeightTable, convolve
 
 
 def step(x: Tensor) -> Tensor:
-    """Return relu(x) - relu(x - 1) of (...) floats: 0 up to 0, 1 from 1 on, linear in between."""
+    """Return relu(x) - relu(x - 1) of (...) floats: 0 for x <= 0, x between 0 and 1, and 1 for x >= 1."""
     return x.clamp(0, 1)
 
 
 def sawtooth(x: Tensor, peak: float) -> Tensor:
-    """Return relu(1 - relu(x - peak) - relu(peak - x)) of (...) floats: 1 at the peak, 0 from a distance of 1 on."""
+    """Return relu(1 - relu(x - peak) - relu(peak - x)) of (...) floats: 1 at the peak, 0 at distance 1 or more."""
     return torch.relu(1 - (x - peak).abs())
 
 
 def global_max(x: Tensor) -> Tensor:
-    """Return the maximum over each maze, (B, C, H, W) floats -> (B, C, 1, 1)."""
+    """Return the maximum of each channel over each maze, (B, C, H, W) floats -> (B, C, 1, 1)."""
     return x.amax(dim=(2, 3), keepdim=True)
 
 
 def global_min(x: Tensor) -> Tensor:
-    """Return the minimum over each maze, (B, C, H, W) floats -> (B, C, 1, 1)."""
+    """Return the minimum of each channel over each maze, (B, C, H, W) floats -> (B, C, 1, 1)."""
     return x.amin(dim=(2, 3), keepdim=True)
 
 
 class HandcodedNCA(Policy):
     """One convolution over [static channels, state] with the weights of a table, then activations.
 
-    A subclass defines `activate`. It also defines `encode_maze` if it reads other channels than the maze's,
-    `largest_count` if it counts, and `finished` if a state shows whether the policy has finished.
+    A subclass defines `activate`, and further methods where the defaults do not fit:
 
-    The weights are ordinary parameters: gradients flow through a rollout, and an optimiser may change them.
-    Mazes without a source, target or free tile are legal, and so is every size on which the channels still count
-    exactly.
+    - `encode_maze`, if the static channels are not the channels of the maze;
+    - `largest_count`, if a channel counts;
+    - `finished`, if a state shows whether the policy has finished.
 
-    The convolution is exact for integers. With gradients or on a GPU it runs in float64, which TF32, autocast and the
-    inexact transforms of fast convolutions do not affect. Without gradients on a CPU, as long as the weights are those
-    of the table, it computes with the non-zero ones only (`weight_table`). Both give the same bits.
+    The weights are ordinary parameters: gradients flow through a rollout, and an optimiser may change them. Mazes
+    without a source, target or free tile are legal, and so is every size on which the channels still count exactly.
+
+    The convolution is exact for integers, and has the same bits in both of its implementations. With gradients or on a
+    GPU it runs in float64, which TF32, autocast and the inexact transforms of fast convolutions do not affect. Without
+    gradients on a CPU, it computes with the non-zero weights only (`weight_table`), as long as the weights are equal to
+    the table.
 
     Args:
         task: a name in `maze_nca_gym.mazes.tasks.TASKS`.
         n_tiles: channels of the one-hot maze.
         table: the weights as data.
-        bound: the iterations within which every maze is finished, or None if nothing is known.
+        bound: the iterations within which every maze is finished, or None if no bound is known.
         basis: how the bound is known: "argued and tested" if the policy counts as exact, or "stated".
 
     Raises:
@@ -75,9 +78,10 @@ class HandcodedNCA(Policy):
         table: the weights as data.
         weight: (C, S + C, k, k), one convolution over S static and C state channels.
         bias: (C,).
-        rule: name of the activations in exported files, or None if they exist in Python only.
-        sum_dtype: dtype of the dense convolution. In files for other programs it is float32, because many of them have
-            no float64 convolution. That is exact in float32 arithmetic, but not with TF32 or fast convolutions.
+        rule: name of the activations in exported files, or None if the activations exist in Python only.
+        sum_dtype: dtype of the convolution with gradients or on a GPU, float64. Exported files use float32, because
+            many other programs have no float64 convolution. Then the convolution is exact in float32 arithmetic, but
+            not with TF32 or fast convolutions.
     """
 
     rule: str | None = None
@@ -109,26 +113,32 @@ class HandcodedNCA(Policy):
 
     @abstractmethod
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
-        """Return the next state, (B, C, H, W) floats like the convolution's output and the previous state."""
+        """Return the next state, (B, C, H, W) floats.
+
+        Args:
+            convolved: (B, C, H, W) floats, the output of the convolution.
+            state: (B, C, H, W) floats, the previous state.
+            static: (B, S, H, W) floats, the static channels.
+        """
         raise NotImplementedError
 
     def largest_count(self, height: int, width: int) -> int:
         """Return the largest integer that any channel or intermediate result reaches on mazes of this size.
 
-        By default this is the largest sum of the table while inputs and channels stay between -1 and 1, where `step`
-        and `sawtooth` leave them. An automaton that counts, or reads larger inputs, has to define it.
+        By default this is the largest sum of the table with inputs and channels between -1 and 1, because `step` and
+        `sawtooth` return only such values. An automaton that counts, or reads larger inputs, has to define this method.
         """
         return self.table.largest_sum
 
     def program(self) -> Program | None:
-        """Return the policy's iterations as data, or None if its activations exist in Python only."""
+        """Return an iteration as data, or None if the activations exist in Python only."""
         if self.rule is None:
             return None
         inputs, size = tuple(channel.name.lower() for channel in self.table.inputs), self.weight.shape[-1]
         return Program(self.rule, inputs, self.weight.flatten(2), self.bias, size, tuple(range(size**2)))
 
     def update(self, encoded: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the next state, (B, C, H, W), from the (B, S, H, W) static channels; the same at every step.
+        """Return the next state, (B, C, H, W), from (B, S, H, W) static channels, by the same function at every step.
 
         Raises:
             ValueError: the maze is so large that the state's dtype would not count exactly.
@@ -152,7 +162,8 @@ class HandcodedNCA(Policy):
         return self.activate(self.convolve(encoded, state), state, encoded)
 
     def convolve(self, static: Tensor, state: Tensor) -> Tensor:
-        """Return the convolution, exact for integers; (B, S, H, W), (B, C, H, W) -> (B, C, H, W)."""
+        """Return the convolution of (B, S, H, W) static channels and a (B, C, H, W) state, (B, C, H, W); exact for
+        integers."""
         channels = torch.cat([static, state], dim=1).to(self.sum_dtype)
         weight, bias = self.weight.to(self.sum_dtype), self.bias.to(self.sum_dtype)
         return F.conv2d(channels, weight, bias, padding=self.weight.shape[-1] // 2).to(state.dtype)
@@ -164,7 +175,7 @@ class HandcodedNCA(Policy):
 
 
 Activation: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-"""(the convolution's output, the previous state) -> the next state, all (B, C, H, W)."""
+"""A function of the convolution's output and the previous state that returns the next state, all (B, C, H, W)."""
 
 
 @dataclass(frozen=True)
@@ -176,11 +187,11 @@ class Form:
         activate: the activations.
         steps_per_edge: the path is complete after exactly `steps_per_edge * length + 2` iterations, for a shortest path
             of `length` edges.
-        highlight: the channel to show beside the path.
-        counts: whether that channel counts forever, and so never reaches a fixed point.
-        rule: name of the activations in exported files, or None if they exist in Python only.
-        fused: (maze, state) -> the next state by faster code, for float32 on a CPU without gradients, or None if there
-            is none.
+        highlight: the channel that pictures show in addition to the path.
+        counts: whether the values of that channel grow forever, so that the state never reaches a fixed point.
+        rule: name of the activations in exported files, or None if the activations exist in Python only.
+        fused: a function of a maze and a state that computes the next state by faster code, for float32 on a CPU
+            without gradients, or None if there is no faster code.
     """
 
     table: WeightTable

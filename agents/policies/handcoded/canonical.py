@@ -1,14 +1,14 @@
 """The canonical shortest path: one flood from the target, then a walk from the source.
 
-The paper's extraction finds all shortest paths at once. To break ties it suggests "a similar directional queuing
-mechanism" to its depth-first search's (section "Shortest path extraction"). This is such a mechanism. Every tile points
-to the first of its neighbours, in the order up, left, down, right, that the flood reached earlier. The path follows the
-pointers. Every rule is local, so nothing is pooled.
+The paper's extraction predicts all shortest paths at once. To break ties, the paper suggests "a similar directional
+queuing mechanism" to the queue of its depth-first search (section "Shortest path extraction"), and this module
+implements such a mechanism. Every tile points to the first of its neighbours, in the order up, left, down, right, that
+the flood reached earlier. The path follows the pointers. Every rule is local, so no operation reads the whole maze.
 
-Both forms are of the rule `automata.canonical_path`, with the same path after every iteration. In place of signals, the
-ages of tiles show which neighbours are nearer (`COUNTING`), or distances modulo 3 do (`BOUNDED`). On a grid, which has
-no odd cycles, distances of neighbours to the target differ by exactly one. So distances modulo 3 suffice. All channels
-of this form are 0 or 1, so it is exact in bfloat16, and on mazes of any size.
+Both forms compute the rule `automata.canonical_path`, with the same path after every iteration. They differ in the
+channels that show which neighbours are nearer to the target. `COUNTING` compares the ages of tiles. `BOUNDED` compares
+distances modulo 3. They are sufficient because a grid has no odd cycles, so that the distances of two neighbours differ
+by exactly one. All channels of `BOUNDED` are 0 or 1, so it is exact in bfloat16, and on mazes of any size.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from .weight_table import Weight, WeightTable
 
 
 class CountingChannel(IntEnum):
-    """The state channels.
+    """The state channels of the form that counts.
 
-    `FLOOD` has reached the tile from the target, and `AGE` counts the iterations since then. `POINT_*` marks the next
-    neighbour on the tile's canonical path. `ENTER_*` marks that the path enters the tile by a move in that direction.
+    - `PATH` marks the tiles of the path so far.
+    - `FLOOD` marks the tiles that the flood from the target has reached, and `AGE` counts the iterations since then.
+    - `POINT_*` marks a tile that points to its neighbour in that direction, the next tile on its canonical path.
+    - `ENTER_*` marks a tile that the path enters by a move in that direction.
     """
 
     PATH, FLOOD, AGE = range(3)
@@ -41,8 +43,8 @@ class CountingChannel(IntEnum):
 class BoundedChannel(IntEnum):
     """The state channels of the form that does not count.
 
-    `PHASE_k`: the flood has reached the tile, whose distance from the target is k modulo 3. Other names are those of
-    `CountingChannel`.
+    `PHASE_k` marks the tiles that the flood has reached at a distance from the target that is k modulo 3. The other
+    channels are the same as in `CountingChannel`.
     """
 
     PATH, PHASE_0, PHASE_1, PHASE_2 = range(4)
@@ -52,13 +54,14 @@ class BoundedChannel(IntEnum):
 
 PHASES = (BoundedChannel.PHASE_0, BoundedChannel.PHASE_1, BoundedChannel.PHASE_2)
 _CODES = {BoundedChannel.PHASE_0: 4, BoundedChannel.PHASE_1: 5, BoundedChannel.PHASE_2: 6}
-"""Codes of the phases. A tile's code minus a neighbour's is 1 or -2 if the neighbour is nearer; where one of them is
-unreached, the difference is 0 or at least 4 in absolute value."""
+"""Codes of the phases. A tile's code minus the code of its neighbour is 1 or -2 if the neighbour is nearer to the
+target. If the flood has reached only one of them or neither, the difference is 0 or at least 4 in absolute value."""
 
 
 def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall: IntEnum) -> tuple[Weight, ...]:
-    """Return the weights by which a flood from the target makes tiles point along their shortest paths, and the path
-    follows the pointers.
+    """Return the weights of the flood, the ages, the pointers and the path.
+
+    A flood from the target makes tiles point along their shortest paths, and the path follows the pointers.
 
     Args:
         channels: state channels with the names of `CountingChannel`, among others.
@@ -91,14 +94,17 @@ def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall
 
 
 def follow_weights(channels: type[IntEnum], towards: str) -> tuple[Weight, ...]:
-    """Return weights by which the path enters a tile with a move in the direction `towards`, from the neighbour behind,
-    if that neighbour is on the path and points here."""
+    """Return the weights by which the path enters a tile with a move in the direction `towards`.
+
+    The path enters if the neighbour behind the tile is on the path and points to the tile.
+    """
     point, enter = channels[f"POINT_{towards}"], channels[f"ENTER_{towards}"]
     return tuple(Weight(enter, source, OPPOSITE[towards]) for source in (channels["PATH"], point))
 
 
 def path_biases(channels: type[IntEnum]) -> dict[IntEnum, float]:
-    """Return the bias -1 for the channels `PATH` and `ENTER_*`, which switch on only if two channels are both on."""
+    """Return the bias -1 for the channels `PATH` and `ENTER_*`, because they switch on only if two channels are both
+    on."""
     return {channels[name]: -1 for name in ("PATH", *(f"ENTER_{towards}" for towards in DIRECTIONS))}
 
 
@@ -144,7 +150,8 @@ BOUNDED_TABLE = WeightTable(
 
 
 def follow(path: Tensor, enter: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the path with the tiles that it enters, (B, 1, H, W), and the moves that enter them, (B, 4, H, W) floats.
+    """Return the path after it has entered further tiles, (B, 1, H, W), and the moves that enter tiles, (B, 4, H, W)
+    floats.
 
     Args:
         path: (B, 1, H, W) floats, the path's channel of the convolution.
@@ -155,14 +162,17 @@ def follow(path: Tensor, enter: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def first(flags: Tensor) -> Tensor:
-    """Return the (B, K, H, W) float flags with only the first that is on at each tile: relu(x_k - sum of x_j over j <
-    k)."""
+    """Return (B, K, H, W) float flags with only the first flag that is on at each tile.
+
+    For flags of 0 and 1 the result is relu(x_k - sum of x_j over j < k).
+    """
     # the cumulative sum includes the flag itself, hence the factor 2
     return torch.relu(2 * flags - flags.cumsum(dim=1))
 
 
 def _activate_counting(convolved: Tensor, state: Tensor) -> Tensor:
-    """Apply the activations to (B, C, H, W) floats; of several pointers, the first of up, left, down, right remains."""
+    """Apply the activations to (B, C, H, W) floats. If a tile has several pointers, the first of up, left, down, right
+    remains."""
     # step(point) is 1 where the neighbour is older: by 1, or seen from a wall, whose age is 0, by its whole age
     path, flood, age, point, enter = torch.split(convolved, [1, 1, 1, 4, 4], dim=1)
     path, enter = follow(path, enter)
@@ -170,7 +180,7 @@ def _activate_counting(convolved: Tensor, state: Tensor) -> Tensor:
 
 
 def _activate_bounded(convolved: Tensor, state: Tensor) -> Tensor:
-    """Do the same, but a tile points where the difference of codes is 1 or -2."""
+    """Apply the activations of the other form: a tile points where the difference of codes is 1 or -2."""
     path, phases, point, enter = torch.split(convolved, [1, 3, 4, 4], dim=1)
     path, enter = follow(path, enter)
     # -2: the tile is in phase 0, and the nearer neighbour in phase 2

@@ -1,7 +1,7 @@
-"""Machine code for rollouts without gradients on a CPU; importing this imports numba.
+"""Machine code for rollouts without gradients on a CPU; importing this module imports numba.
 
-Mazes are flattened with zeros around them. Each row of tiles is followed by `reach` zeros, which also come before the
-next row. So every neighbour is at a constant offset, and no loop tests for a border.
+Mazes are flattened with zeros around them. Each row of tiles is followed by `reach` zeros, which also precede the next
+row. Therefore every neighbour is at a constant offset, and no loop tests for a border.
 """
 
 from __future__ import annotations
@@ -34,8 +34,14 @@ def _flatten(maze: Floats, reach: int, flat: Floats) -> None:
 def convolve(
     inputs: Floats, state: Floats, places: Integers, weights: Doubles, biases: Doubles, reach: int, out: Floats
 ) -> None:
-    """Fill (B, C, H, W) `out` with a convolution over the channels of (B, T, H, W) `inputs` and (B, C, H, W) `state`.
-    `places`, `weights`, `biases` and `reach` are the fields of `Taps`."""
+    """Fill `out` with a convolution over the channels of `inputs` and `state`.
+
+    Args:
+        inputs: (B, T, H, W), the channels that do not change.
+        state: (B, C, H, W).
+        places, weights, biases, reach: the fields of `weight_table.Taps`.
+        out: (B, C, H, W).
+    """
     n_inputs, (n_mazes, n_channels, height, width) = inputs.shape[1], state.shape
     stride = width + reach
     flat = np.zeros((n_inputs + n_channels, (height + 2 * reach) * stride + 2 * reach), np.float32)
@@ -60,8 +66,13 @@ def convolve(
 
 @jit
 def canonical_steps(mazes: Floats, states: Floats, out: Floats) -> None:
-    """Fill (B, 11, H, W) `out` with the next states of the counting automaton of `canonical`, from (B, 4, H, W) mazes
-    and (B, 11, H, W) states."""
+    """Fill `out`, (B, 11, H, W), with the next states of the counting automaton of `canonical`.
+
+    Args:
+        mazes: (B, 4, H, W) one-hot tiles.
+        states: (B, 11, H, W), the channels of `canonical.CountingChannel`.
+        out: (B, 11, H, W).
+    """
     n_mazes, n_inputs, height, width = mazes.shape
     n_channels, area = states.shape[1], height * width
     flat = np.zeros((7, area + 2 * width), np.float32)  # PATH to POINT_R, which neighbours read

@@ -2,8 +2,8 @@
 
 A pebble walks through the maze, from each tile to the first unvisited neighbour in the order down, right, up, left. The
 other unvisited neighbours are pushed on a stack, each with a rank that grows while it waits. When the pebble is stuck,
-the tile of least rank is popped, and the pebble continues there. Ranks are counted in fifths, so that all values are
-integers, including the paper's direction priorities of 0.2 to 0.8.
+the tile with the smallest rank is popped, and the pebble continues there. Ranks are counted in fifths, so that all
+values are integers, including the paper's direction priorities of 0.2 to 0.8.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ from .weight_table import Weight, WeightTable
 class DepthFirstChannel(IntEnum):
     """The state channels.
 
-    `PATH` is the paper's route, the tiles visited so far; the route flows in from the neighbour of `ROUTE_*`. `PEBBLE`
-    is the tile just entered. `STACK` marks the waiting tiles. `STACK_DIRECTION` is the move that would have entered
-    them (1 to 4). `STACK_RANK` counts how long they have waited, times 5.
+    - `PATH` marks the paper's route, the tiles visited so far.
+    - `ROUTE_*` marks a tile that the route enters from the neighbour in that direction.
+    - `PEBBLE` marks the tile just entered.
+    - `STACK` marks the tiles that wait on the stack.
+    - `STACK_DIRECTION` is the move that would have entered a waiting tile: 1 for down, 2 right, 3 up, 4 left.
+    - `STACK_RANK` is 5 times the number of iterations for which a tile has waited.
     """
 
     PATH, ROUTE_U, ROUTE_L, ROUTE_D, ROUTE_R = range(5)
@@ -35,13 +38,15 @@ class DepthFirstChannel(IntEnum):
 
 
 RANK_UNIT = 5
-"""Growth of a rank per iteration on the stack: more than the largest direction priority, 4."""
+"""Increase of a rank per iteration on the stack: more than the largest direction priority, 4."""
 UNSTACKED = 16
-"""Rank of tiles off the stack, as a multiple of H W: above every rank on it, as a search ends within 2 H W steps."""
+"""Rank of tiles that are not on the stack, as a multiple of H W. It exceeds every rank on the stack, because a search
+ends within 2 H W steps."""
 FIRST_VISITED = {"U": (), "L": ("DL",), "D": ("DD", "DR"), "R": ("UR", "RR", "DR")}
-"""Neighbours that the pebble would visit before the tile itself, by the neighbour from which it comes.
+"""Position of the pebble relative to a tile -> the tiles that the pebble would visit before that tile, as kernels.
 
-This is the paper's W_p,(i,j). A pebble that comes from above has moved down, which is always its first choice.
+This is the paper's W_p,(i,j). For example, a pebble above a tile enters the tile by moving down, which is always its
+first choice, so no tile comes before.
 """
 
 
@@ -99,8 +104,8 @@ class Search(NamedTuple):
         flow: (B, 4, H, W), 1 where the route enters a tile from the neighbour above, left, below and right.
         pebble: 1 on the tile just entered.
         stack: 1 on the tiles that wait.
-        direction: the move by which the pebble would have entered a waiting tile, from 1 to 4.
-        rank: the number of iterations that a tile has waited, times `RANK_UNIT`.
+        direction: the move by which the pebble would have entered a waiting tile: 1 for down, 2 right, 3 up, 4 left.
+        rank: the number of iterations for which a tile has waited, times `RANK_UNIT`.
     """
 
     route: Tensor
@@ -116,14 +121,20 @@ class Search(NamedTuple):
         return cls(*torch.split(channels, [1, 4, 1, 1, 1, 1], dim=1))
 
     def unstack(self, popped: Tensor) -> Search:
-        """Return the search with the tiles that are 1 in (B, 1, H, W) `popped` taken off the stack."""
+        """Return the search after the tiles that are 1 in `popped`, (B, 1, H, W) floats, have left the stack."""
         waits = 1 - popped
         return self._replace(stack=self.stack * waits, direction=self.direction * waits, rank=self.rank * waits)
 
 
 def explore(convolved: Search, before: Search) -> Search:
-    """Return the search after the pebble has moved one tile and stacked the free tiles that it passes (appendix "DFS",
-    "Forward pass", to `pebble`)."""
+    """Return the search after the pebble has moved one tile and pushed the free tiles beside it on the stack.
+
+    This is the paper's appendix "DFS", "Forward pass", to `pebble`.
+
+    Args:
+        convolved: the channels after the convolution.
+        before: the channels of the previous state.
+    """
     flow = step(convolved.flow)
     route = step(convolved.route + step(flow.sum(dim=1, keepdim=True)))
     stack, direction, rank = (torch.relu(x) for x in (convolved.stack, convolved.direction, convolved.rank))
@@ -145,9 +156,10 @@ def is_stuck(search: Search) -> Tensor:
 
 
 class DepthFirstNCA(HandcodedNCA):
-    """Visits the source's component depth first, down, right, up, left; channel 0 is the tiles visited.
+    """Visits all tiles that the source can reach by a depth-first search; channel 0 marks the visited tiles.
 
-    n free tiles are visited within 2 n steps: one for each visit and each pop, and one to find that nothing is left.
+    At each tile the search prefers down, then right, up and left. A maze with n reachable free tiles is finished within
+    2 n steps: one step for each visit, one for each tile popped from the stack, and one to detect that no tile is left.
     """
 
     output = "visited tiles"
@@ -161,8 +173,8 @@ class DepthFirstNCA(HandcodedNCA):
         super().__init__("shortest-path", len(Tile), table, StepBound(per_tile=2), basis="argued and tested")
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
-        """Return the next state, (B, C, H, W) floats: explore or, if the pebble is stuck, pop the tile of least
-        rank."""
+        """Return the next state, (B, C, H, W) floats: explore, or pop the tile with the smallest rank if the pebble is
+        stuck."""
         search = explore(Search.split(convolved), Search.split(state))
         rank = search.rank + search.direction
         # rank 0 means that a tile is not on the stack, so it must not count as the least
@@ -176,6 +188,6 @@ class DepthFirstNCA(HandcodedNCA):
 
     @torch.no_grad()
     def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """Return on which mazes another iteration changes no state, (B,) bool."""
+        """Return for which mazes another iteration would not change the state, (B,) bool."""
         state = state[:, : self.n_channels]
         return (self.update(maze, state, 0) == state).flatten(1).all(dim=1)

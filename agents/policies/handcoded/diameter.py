@@ -1,14 +1,14 @@
 """The diameter of a maze by an automaton (paper, section "Computing the diameter", Alg. 1).
 
-A depth-first search visits every tile; at each the pebble launches a wave, and every tile remembers the
-farthest wave that has reached it: its eccentricity. Then a wave from the first tile of largest eccentricity
-finds the tiles at that distance, and the canonical shortest path leads there.
+A depth-first search visits every tile. At each tile the pebble launches a wave, and every tile stores the largest
+distance over which a wave has reached it, its eccentricity. Then a wave from the first tile with the largest
+eccentricity marks the tiles at that distance, and the canonical shortest path leads to one of them.
 
-Alg. 1's waiting times let waves collide (or take quadratic time). Here the pebble launches once the latest
-wave has passed its own tile. Then each wave reaches every tile later than all waves before it. The next
-pebble at distance d launches at least d + 1 steps after the last, so its wave lies strictly inside.
-Components cannot disturb each other, and the search restarts in each, at the first free tile in row-major
-order that has not been visited.
+With the waiting times of Alg. 1, waves can collide (or the algorithm takes quadratic time). Here the pebble launches
+its wave once the latest wave has passed its own tile. Then each wave reaches every tile later than all waves before it:
+a pebble at distance d from the previous pebble launches at least d + 1 steps after it, so its wave lies strictly
+inside. Components of the maze cannot disturb each other. When a component is finished, the search starts again in the
+next, at the first free tile in row-major order that has not been visited.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from .weight_table import Weight, WeightTable
 class Static(IntEnum):
     """The channels that never change.
 
-    `POSITION` is H W minus the row-major index, which breaks ties between components that look alike.
+    `FREE` and `WALL` are the maze. `POSITION` is H W minus the row-major index, which breaks ties between components
+    that look alike.
     """
 
     FREE, WALL, POSITION = range(3)
@@ -40,10 +41,13 @@ class Static(IntEnum):
 class DiameterChannel(IntEnum):
     """The state channels.
 
-    `ROUTE` to `STACK_RANK` are the search of `depth_first`, which starts from the tiles of `SEED`. `LAUNCHED`
-    tiles have sent their wave. `CLOCK` counts steps. `WAVE` is the launch time of the latest wave that has
-    been here, `WAVE_*` that of the neighbour; `ECCENTRICITY` is the paper's path_max. `END` and `FAR` are the
-    first and last tile of the longest shortest path, and the rest extracts it as in `canonical`.
+    - `PATH`, and `FLOOD` to `ENTER_R`, extract the path as in `canonical.CountingChannel`.
+    - `ROUTE` to `STACK_RANK` are the search of `depth_first`, which starts from the tiles of `SEED`.
+    - `LAUNCHED` marks tiles that have sent their wave, and `CLOCK` counts steps.
+    - `WAVE` is the launch time of the latest wave that has reached the tile, and `WAVE_*` the launch time at the
+      neighbour in that direction.
+    - `ECCENTRICITY` is the largest distance over which a wave has reached the tile, the paper's path_max.
+    - `END` and `FAR` mark the first and the last tile of the longest shortest path.
     """
 
     PATH, ROUTE, ROUTE_U, ROUTE_L, ROUTE_D, ROUTE_R, PEBBLE, STACK, STACK_DIRECTION, STACK_RANK = range(10)
@@ -68,8 +72,10 @@ TABLE = WeightTable(
 
 
 class Fields(NamedTuple):
-    """The state's groups of channels, in the order of `DiameterChannel`: (B, 1, H, W) each, or more channels where a
-    comment gives their number."""
+    """The groups of channels of a state, in the order of `DiameterChannel`.
+
+    Each group is (B, 1, H, W), or has more channels where a comment gives their number.
+    """
 
     path: Tensor
     search: Tensor  # 10: the nine of `depth_first.Search`, and SEED
@@ -94,8 +100,8 @@ class Fields(NamedTuple):
 class DiameterNCA(HandcodedNCA):
     """Finds the canonical longest shortest path of every maze exactly, and every tile's eccentricity.
 
-    n free tiles take at most 8 n steps. All eccentricities are known after T <= 4 n + D steps, where D is the diameter
-    in edges. The path is complete after T + 3 D + 2.
+    A maze of n free tiles takes at most 8 n steps. All eccentricities are known after T <= 4 n + D steps, where D is
+    the diameter in edges. The path is complete after T + 3 D + 2 steps.
     """
 
     highlight = "wave"
@@ -105,15 +111,18 @@ class DiameterNCA(HandcodedNCA):
         super().__init__("diameter", 2, TABLE, StepBound(per_tile=8), basis="argued and tested")
 
     def encode_maze(self, maze: Tensor) -> Tensor:
-        """Return free, wall and position, (B, 3, H, W) floats, from the (B, T, H, W) one-hot maze."""
+        """Return the channels of `Static`, (B, 3, H, W) floats, from the (B, T, H, W) one-hot maze."""
         height, width = maze.shape[2:]
         wall = maze[:, 1:2]
         position = torch.arange(height * width, 0, -1, dtype=maze.dtype, device=maze.device)
         return torch.cat([1 - wall, wall, position.view(1, 1, height, width).expand_as(wall)], dim=1)
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
-        """Return the state after one step of Alg. 1, (B, C, H, W) floats: search, launch and spread waves, and draw the
-        path between the first pair of farthest tiles."""
+        """Return the state after one step of Alg. 1, (B, C, H, W) floats.
+
+        The step advances the search, launches and spreads waves, and draws the path between the first pair of farthest
+        tiles.
+        """
         free, _, position = torch.split(static, 1, dim=1)
         new, before = Fields.split(convolved), Fields.split(state)
         waits = Search.split(before.search[:, :-1]).pebble * (1 - before.launched)  # the pebble before its launch
@@ -159,12 +168,12 @@ class DiameterNCA(HandcodedNCA):
         )
 
     def largest_count(self, height: int, width: int) -> int:
-        """Return the largest integer of the search: the rank of a tile that is neither stacked nor available."""
+        """Return the largest integer of the search: the rank of a tile that is neither on the stack nor available."""
         return (UNSTACKED + 1) * height * width + 1
 
     @torch.no_grad()
     def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """Return whether the path has come to its last tile, or there is no free tile, (B,) bool."""
+        """Return for which mazes the path has reached its last tile, or there is no free tile, (B,) bool."""
         arrived = state[:, DiameterChannel.PATH] * state[:, DiameterChannel.FAR] >= 1
         return arrived.flatten(1).any(dim=1) | (maze[:, 1] >= 1).flatten(1).all(dim=1)
 

@@ -4,9 +4,9 @@ Paper: sections "Dijkstra map generation" and "Shortest path extraction", Tables
 extraction". As printed, the two tables solve no maze: ages keep growing while the path is extracted, because a local
 rule cannot spread the news that the floods have met faster than the floods themselves.
 
-There are two remedies. Either all floods and ages of a maze stop when the floods first meet (`BIDIRECTIONAL`, which
-needs a global maximum). Or the extraction follows another quantity, by local rules only, and takes twice as many steps
-(`EQUAL_AGES`, `ONE_FLOOD`).
+There are two remedies. In `BIDIRECTIONAL`, all floods and ages of a maze stop when the floods first meet, which
+requires a global maximum. In `EQUAL_AGES` and `ONE_FLOOD`, the extraction follows another quantity by local rules only,
+and takes twice the number of steps.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from .weight_table import Weight, WeightTable
 class TwoFloodChannel(IntEnum):
     """State channels of the automaton that floods the maze from both ends.
 
-    `FLOOD_S` and `FLOOD_T` have reached the tile from source and target, and `AGE` counts the steps of both since then.
-    `PATH_*` marks that the path enters the tile from the neighbour in that direction.
+    - `PATH` marks the tiles of the shortest paths so far, and `PATH_*` the tiles that a path enters from the neighbour
+      in that direction.
+    - `FLOOD_S` and `FLOOD_T` mark the tiles that the floods from source and target have reached.
+    - `AGE` is the number of steps since then, summed over both floods.
     """
 
     PATH, FLOOD_S, FLOOD_T, AGE = range(4)
@@ -38,7 +40,8 @@ class TwoFloodChannel(IntEnum):
 
 
 class OneFloodChannel(IntEnum):
-    """The state channels with a flood from the source only; names are those of `TwoFloodChannel`."""
+    """State channels of the automaton that floods the maze from the source only; the names are the same as in
+    `TwoFloodChannel`."""
 
     PATH, FLOOD_S, AGE = range(3)
     PATH_U, PATH_L, PATH_D, PATH_R = range(3, 7)
@@ -79,15 +82,15 @@ EQUAL_AGE_TABLE = _table(TwoFloodChannel, _BOTH_ENDS, (Tile.SOURCE, TwoFloodChan
 ONE_FLOOD_TABLE = _table(OneFloodChannel, {"FLOOD_S": Tile.SOURCE}, (Tile.TARGET, OneFloodChannel.FLOOD_S))
 
 OLDER_BY_ONE: Final = -1
-"""path + 2 (age of the neighbour - age of the tile) where the path enters a tile older by one: 1 - 2."""
+"""Value of path + 2 (age of the neighbour - age of the tile) if the path enters a tile that is older by one: 1 - 2."""
 EQUAL_AGE: Final = 1
-"""The same where the ages are equal: 1 - 0."""
+"""The same value if the ages are equal: 1 - 0."""
 
 
 def extract_path(path: Tensor, directional: Tensor, peak: int) -> Tensor:
-    """Return the next path and the directions by which it enters tiles, (B, 5, H, W) floats.
+    """Return the next path and the directions from which the path enters tiles, (B, 5, H, W) floats.
 
-    The formula that the paper prints omits the path's own weights.
+    The formula in the paper omits the path's own weights.
 
     Args:
         path: (B, 1, H, W) floats, the path's channel of the convolution.

@@ -16,22 +16,22 @@ FORMS: dict[str, dict[str, Form]] = {
     "canonical": {"counting": canonical.COUNTING, "bounded": canonical.BOUNDED},
     "all": {"bidirectional": dijkstra.BIDIRECTIONAL, "equal-age": dijkstra.EQUAL_AGES, "one-flood": dijkstra.ONE_FLOOD},
 }
-"""The forms of the automaton by name, for each way to treat ties; the first is the default."""
+"""The forms of the automaton by name, for each value of `ties`; the first form is the default."""
 
 
 class ShortestPathNCA(HandcodedNCA):
     """Finds the shortest path of every maze exactly, in a number of steps that is known in advance.
 
-    A path of L edges is complete after exactly 2 L + 2 steps (L + 2 in the form "bidirectional"), and then
-    stays. While the target is unreachable the path stays empty.
+    A path of L edges is complete after exactly 2 L + 2 steps (L + 2 in the form "bidirectional"), and then it does not
+    change. If the target is unreachable, the path stays empty.
 
     Args:
-        ties: "canonical" for one path, ties broken in the order up, left, down, right from the source; "all"
-            for the tiles of all shortest paths.
+        ties: "canonical" for one path, ties broken in the order up, left, down, right from the source; "all" for the
+            tiles of all shortest paths.
         form: an automaton by name; by default the first of `FORMS[ties]`.
 
     Raises:
-        ValueError: unknown `ties` or `form`; the message lists the known ones.
+        ValueError: unknown `ties` or `form`; the message lists the known names.
     """
 
     def __init__(self, ties: str = "canonical", form: str | None = None) -> None:
@@ -49,7 +49,8 @@ class ShortestPathNCA(HandcodedNCA):
         return self.form.activate(convolved, state)
 
     def step_by_table(self, static: Tensor, state: Tensor) -> Tensor:
-        """Return the next state, (B, C, H, W) floats, by the form's fused step if it has one."""
+        """Return the next state, (B, C, H, W) floats, by the fused function of the form, or by the table if the form
+        has none."""
         if self.form.fused is None:
             return super().step_by_table(static, state)
         return self.form.fused(static, state)
@@ -62,7 +63,10 @@ class ShortestPathNCA(HandcodedNCA):
 
     @torch.no_grad()
     def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """Return where the path has joined source and target, or nothing changes as there is no path, (B,) bool."""
+        """Return for which mazes the path will not change again, (B,) bool.
+
+        The path is final if it has joined source and target, or if no channel changes because there is no path.
+        """
         state = state[:, : self.n_channels]
         ends = maze[:, Tile.SOURCE : Tile.TARGET + 1] > 0
         joined = (ends & (state[:, :1] >= 1)).sum(dim=(1, 2, 3)) == 2

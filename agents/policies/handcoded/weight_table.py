@@ -1,7 +1,8 @@
-"""Hand-coded weights as data: tables of weights by named kernels (`neighbours`), which make one convolution.
+"""Hand-coded weights as data: a table of weights, each with a named kernel (`neighbours`), defines one convolution.
 
-A table has some 30 of the 1,485 weights of its 3x3 convolution, or some 140 of the 26,350 of a 5x5 one. So without
-gradients on a CPU, `convolve` computes with these only, which is far faster than a dense convolution.
+Most weights of such a convolution are 0. For example, a table has about 30 of the 1,485 weights of its 3x3 convolution,
+or about 140 of the 26,350 weights of a 5x5 convolution. Without gradients on a CPU, `convolve` computes with the
+non-zero weights only, which is far faster than a dense convolution.
 """
 
 from __future__ import annotations
@@ -23,7 +24,15 @@ from maze_nca_gym.support.tables import Table
 
 
 class Weight(NamedTuple):
-    """Channel `out` at a tile adds `value` times the sum of `source` over the tiles that `kernel` reads."""
+    """A weight of a convolution: channel `out` at a tile adds `value` times the sum of `source` over the tiles of
+    `kernel`.
+
+    Attributes:
+        out: the state channel.
+        source: the input or state channel that is read.
+        kernel: a name for `neighbours.offsets`, such as "C" for the tile itself or "N4" for its four neighbours.
+        value: the weight.
+    """
 
     out: IntEnum
     source: IntEnum
@@ -33,12 +42,13 @@ class Weight(NamedTuple):
 
 @dataclass(frozen=True)
 class WeightTable:
-    """The weights and biases of one convolution over [inputs, state]; all others are 0.
+    """The weights and biases of one convolution over [inputs, state]; weights and biases that are not in the table are
+    0.
 
     Attributes:
         inputs: the static channels, such as the one-hot maze.
         channels: the state channels.
-        weights: the weights in any order; several weights of the same tap are added.
+        weights: the weights in any order; several weights for the same tile and channels are added.
         biases: the biases of state channels.
     """
 
@@ -76,7 +86,8 @@ class WeightTable:
         return math.ceil((weight.abs().sum(dim=(1, 2, 3)) + bias.abs()).max())
 
     def printed(self) -> Table:
-        """Return a table to read, one row for each weight, with the bias of its channel; names are in lower case."""
+        """Return the table for readers, with a row for each weight and the bias of its channel; names are in lower
+        case."""
         rows = [
             (out.name.lower(), source.name.lower(), kernel, f"{value:g}", f"{self.biases.get(out, 0):g}")
             for out, source, kernel, value in self.weights
@@ -88,7 +99,8 @@ class Taps(NamedTuple):
     """The non-zero weights of a convolution, in the order of their output channels.
 
     Attributes:
-        places: (n, 4) int64: output channel, input channel, rows down and columns to the right of the tile read.
+        places: (n, 4) int64: for each weight, its output channel, its input channel, and the offset of the tile that it
+            reads, as rows down and columns to the right.
         weights: (n,) float64.
         biases: (C,) float64.
         reach: the largest offset in rows or columns, k // 2.
@@ -118,7 +130,7 @@ def convolve(inputs: Tensor, state: Tensor, taps: Taps) -> Tensor:
 
     Args:
         inputs: (B, T, H, W) float32, the first channels that the convolution reads.
-        state: (B, C, H, W) float32, the channels after them.
+        state: (B, C, H, W) float32, the channels that follow the inputs.
         taps: the non-zero weights.
     """
     from . import compiled  # here, because importing numba takes a third of a second

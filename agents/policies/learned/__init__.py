@@ -1,4 +1,4 @@
-"""Learned policies: models whose weights come from training, or are written into them by hand.
+"""Learned policies: models with weights from training, or with weights that were written by hand.
 
 `GCN` and `GAT` need torch_geometric, the optional extra `gnn`, which is imported when one of them is first used.
 """

@@ -16,7 +16,7 @@ MOST = 2**16
 
 
 class LearnedPolicy(Policy):
-    """A network whose weights, one set or one for each iteration, are learned.
+    """A network with learned weights: one set for all iterations, or a set for each iteration.
 
     Every argument of a subclass's constructor, except the generator, is an attribute of the same name.
 
@@ -31,7 +31,7 @@ class LearnedPolicy(Policy):
         pooled: default names for the last channels.
 
     Attributes:
-        unbounded: the step of the last iteration, which has no ReLU, or None if every iteration has one.
+        unbounded: the step of the last iteration, which has no ReLU, or None if every iteration has a ReLU.
         n_layers: number of sets of weights.
 
     Raises:
@@ -70,12 +70,13 @@ class LearnedPolicy(Policy):
 
     @property
     def default_steps(self) -> int:
-        """The number of iterations that the guarantees state, or else `n_iterations`, or else the task's number."""
+        """The number of iterations in the guarantees; without such a number `n_iterations`, or else the task's
+        number."""
         return self.guarantees.n_iterations or self.n_iterations or super().default_steps
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The constructor's arguments that make a network of this shape: JSON-serialisable."""
+        """The constructor's arguments that make a network of this shape, as a JSON-serialisable dict."""
         names = arguments_of(type(self))
         values = {name: getattr(self, name) for name in names if name != "generator" and hasattr(self, name)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
@@ -100,7 +101,7 @@ def check_between(name: str, value: Any, least: int, most: int = MOST) -> None:
     """Check that a value is an integer from `least` to `most`.
 
     Raises:
-        ValueError: the value is no integer in that range.
+        ValueError: the value is not an integer in that range.
     """
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise ValueError(f"{name} must be an integer from {least} to {most}, got {value!r}")
@@ -119,10 +120,12 @@ def check_flags(**flags: Any) -> None:
 def names_of_channels(
     names: Sequence[str] | None, n_channels: int, pooled: Sequence[str] = (), answers: Sequence[str] = ("path",)
 ) -> list[str]:
-    """Return the given names, checked; by default the answers, hidden_1, hidden_2 ... and the pooled ones.
+    """Return the names of a network's channels: the given names after a check, or default names if `names` is None.
+
+    Default names are the answers, then hidden_1, hidden_2 ..., and then the names in `pooled`.
 
     Raises:
-        ValueError: another number of names than channels, or a name that occurs twice.
+        ValueError: the number of names differs from `n_channels`, or a name occurs twice.
     """
     if names is None:
         return [*answers, *(f"hidden_{i}" for i in range(len(answers), n_channels - len(pooled))), *pooled]

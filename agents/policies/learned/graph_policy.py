@@ -1,8 +1,9 @@
 """Base class of `GCN` and `GAT`: a layer of torch_geometric, iterated on the graph of a maze's tiles.
 
 On a CPU a batch of mazes is one graph, built from their one-hot tiles without loops over tiles or mazes. The number of
-nodes depends on the mazes, and to count them on another device the host would have to wait for it. There the same layer
-is computed at all tiles, from their five padded neighbours, without waiting, and with sums in a fixed order.
+nodes depends on the mazes, so on another device the host would have to wait until the device has counted them. On such
+devices the same layer is instead computed at all tiles, from their five padded neighbours, without waiting and with
+sums in a fixed order.
 """
 
 from __future__ import annotations
@@ -33,20 +34,21 @@ except ImportError as error:
     ) from error
 
 NEIGHBOURHOOD = (*offsets("C"), *offsets("N4"))
-"""(rows down, columns to the right) from a tile to those that it reads: itself, up, left, down, right."""
+"""Offsets (rows down, columns to the right) of the tiles that a tile reads: the tile itself, up, left, down, right."""
 
 
 class TileGraphs(NamedTuple):
-    """The graphs of B mazes of H x W tiles: disjoint, n nodes and E directed edges in all.
+    """The graphs of B mazes of H x W tiles as one graph without edges between mazes, with n nodes and E directed edges.
 
     Every node is joined to itself and to those of its four neighbours that are nodes.
 
     Attributes:
         nodes: (n,) int64, the tiles that are nodes, as indices into the B H W tiles in row-major order.
-        features: (n, T) floats, their one-hot tiles.
-        edge_index: (2, E) int64. Row 0 has the nodes that are read, row 1 the nodes that read them, in ascending order.
-        positions: (E, 2) floats, the rows down and the columns to the right from the reader to the tile that it reads.
-            They are (-1, 0), (0, -1), (1, 0), (0, 1), or (0, 0) for itself.
+        features: (n, T) floats, the one-hot tiles at the nodes.
+        edge_index: (2, E) int64. Row 0 contains the nodes that are read, and row 1 the nodes that read them, in
+            ascending order.
+        positions: (E, 2) floats, the offset from the reading node to the node that is read, as rows down and columns to
+            the right: (-1, 0), (0, -1), (1, 0), (0, 1), or (0, 0) for the node itself.
     """
 
     nodes: Tensor
@@ -56,7 +58,12 @@ class TileGraphs(NamedTuple):
 
     @classmethod
     def of(cls, maze: Tensor, traversable_only: bool) -> TileGraphs:
-        """Return the graphs of (B, T, H, W) one-hot mazes, whose nodes are all tiles, or all but walls."""
+        """Return the graphs of (B, T, H, W) one-hot mazes.
+
+        Args:
+            maze: (B, T, H, W) floats.
+            traversable_only: whether walls are not nodes; otherwise all tiles are nodes.
+        """
         wall = maze[:, Tile.WALL] != 0
         is_node = ~wall if traversable_only else torch.ones_like(wall)
         nodes = is_node.flatten().nonzero()[:, 0]
@@ -82,12 +89,13 @@ class TileGraphs(NamedTuple):
 
 
 class TileMaps(NamedTuple):
-    """The nodes and their neighbours as maps of B mazes of H x W tiles, whose shapes do not depend on the mazes.
+    """The nodes and their neighbours as maps of B mazes of H x W tiles, with shapes that do not depend on the mazes.
 
     Attributes:
         maze: (B, T, H, W) floats, the one-hot tiles.
         there: (B, 1, H, W, 5) bool, in the order of `NEIGHBOURHOOD`: whether the tile and its neighbour are both nodes.
-        degrees: (B, 1, H, W) floats, the number of neighbours that are there; 1 at tiles that are no nodes.
+        degrees: (B, 1, H, W) floats, the number of nodes that the tile reads, itself included; 1 at tiles that are not
+            nodes.
     """
 
     maze: Tensor
@@ -96,7 +104,12 @@ class TileMaps(NamedTuple):
 
     @classmethod
     def of(cls, maze: Tensor, traversable_only: bool) -> TileMaps:
-        """Return the maps of (B, T, H, W) one-hot mazes, whose nodes are all tiles, or all but walls."""
+        """Return the maps of (B, T, H, W) one-hot mazes.
+
+        Args:
+            maze: (B, T, H, W) floats.
+            traversable_only: whether walls are not nodes; otherwise all tiles are nodes.
+        """
         wall = maze[:, Tile.WALL : Tile.WALL + 1] != 0
         is_node = ~wall if traversable_only else torch.ones_like(wall)
         there = around(is_node) & is_node[..., None]
@@ -104,7 +117,10 @@ class TileMaps(NamedTuple):
 
 
 def around(grid: Tensor, outside: float = 0) -> Tensor:
-    """Return the values of a (..., H, W) grid at the tiles of `NEIGHBOURHOOD`, (..., H, W, 5), padded by `outside`."""
+    """Return the values of a (..., H, W) grid at the tiles of `NEIGHBOURHOOD`, (..., H, W, 5).
+
+    Neighbours outside the grid have the value `outside`.
+    """
     height, width = grid.shape[-2:]
     padded = F.pad(grid, (1, 1, 1, 1), value=outside)
     shifted = [padded[..., 1 + row : 1 + row + height, 1 + col : 1 + col + width] for row, col in NEIGHBOURHOOD]
@@ -120,13 +136,14 @@ class GraphPolicy(LearnedPolicy):
     """One layer over the maze and the state at the tiles that are nodes, then a ReLU; the state of other tiles is 0.
 
     Subclasses define the features of the graph that the layer reads. The maze is an input of every iteration. The last
-    iteration has no ReLU, and the next one reads negative values as zeros, as in `NCA`. A layer computes in the dtype
-    of its weights.
+    iteration has no ReLU, and the next iteration reads negative values as zeros, as in `NCA`. A layer computes in the
+    dtype of its weights.
 
     Args:
         n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names: see `LearnedPolicy`.
-        traversable_edges_only: nodes are the tiles that are no walls, not all tiles.
-        make_layer: (T + C, C) -> a layer from T + C to C features of a node. It adds no self-loops: the graph has them.
+        traversable_edges_only: whether walls are not nodes; otherwise all tiles are nodes.
+        make_layer: a function of (T + C, C) that returns a layer from T + C to C features of a node. The layer must not
+            add self-loops, because the graph contains them.
         generator: draws the initial weights as torch_geometric does, uniform by Glorot's rule; biases are 0. By default
             a fresh one with seed 0.
 
@@ -160,13 +177,18 @@ class GraphPolicy(LearnedPolicy):
 
     @abstractmethod
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
-        """Return the layer's output, (n, C), for (n, T + C) float features of the nodes."""
+        """Return the layer's output, (n, C), for (n, T + C) float features of n nodes."""
         raise NotImplementedError
 
     @abstractmethod
     def convolve_maps(self, layer: nn.Module, maps: TileMaps, y: Tensor) -> Tensor:
-        """Return the layer's output without its bias at all tiles, (B, C, H, W), for y = W [m, max(x, 0)], (B, C, H,
-        W)."""
+        """Return the layer's output at all tiles, (B, C, H, W), without the bias.
+
+        Args:
+            layer: the layer.
+            maps: the nodes and their neighbours.
+            y: (B, C, H, W) floats, the layer's matrix W times the inputs [m, max(x, 0)] of each tile.
+        """
         raise NotImplementedError
 
     @torch.no_grad()
@@ -180,8 +202,10 @@ class GraphPolicy(LearnedPolicy):
 
     @torch.no_grad()
     def draw_as_published(self, generator: torch.Generator) -> None:
-        """Draw weights again as the paper's code does: normal with a deviation of 0.01, biases included, attention
-        vectors excepted."""
+        """Draw weights and biases again as the paper's code does: normal with standard deviation 0.01.
+
+        Attention vectors keep their values.
+        """
         for name, parameter in self.named_parameters():
             if name.endswith((".lin.weight", ".bias")):
                 parameter.normal_(0, 0.01, generator=generator)
@@ -192,14 +216,15 @@ class GraphPolicy(LearnedPolicy):
         return sum(parameter.numel() for parameter in self.parameters() if parameter.ndim == 2)
 
     def encode_maze(self, maze: Tensor) -> TileGraphs | TileMaps:
-        """Return the graphs of (B, T, H, W) float mazes, the same at every step; on a device other than a CPU, maps."""
+        """Return the graphs of (B, T, H, W) float mazes, which are the same at every step; on other devices than a CPU,
+        their maps."""
         return (TileGraphs if maze.is_cpu else TileMaps).of(maze, self.traversable_edges_only)
 
     def update(self, encoded: TileGraphs | TileMaps, state: Tensor, step: int) -> Tensor:
         """Return the next state, (B, C, H, W), from the result of `encode_maze` and the (B, C, H, W) float state.
 
         Raises:
-            ValueError: weights are not shared, and there are none for this step.
+            ValueError: the weights are not shared, and there are none for this step.
         """
         layer: Any = self.layers[self._layer_of(step)]
         if isinstance(encoded, TileMaps):

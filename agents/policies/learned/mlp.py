@@ -25,14 +25,14 @@ class MLP(LearnedPolicy):
 
         h_t = relu(b_1 + E [m, max(x_t, 0)]),    x_{t+1} = relu(b_2 + D h_t),    x_0 = 0,
 
-    with the encoder E, (K, (T + C) H W), and the decoder D, (C H W, K); for a batch, with the mazes as the rows of M
-    and X,
+    with the encoder E, (K, (T + C) H W), and the decoder D, (C H W, K). For a batch, with the mazes as the rows of M
+    and their states as the rows of X,
 
         X_{t+1} = relu(relu([M, max(X_t, 0)] E' + 1 b_1') D' + 1 b_2').
 
-    The last iteration, that of `step` n_iterations - 1, has no ReLU after the decoder; later iterations are as in
-    `NCA`. All iterations share their weights, as the paper's do. Its counts, K H W (T + 2 C) with the border within H
-    and W, are the same for every number of iterations. Alone or in a batch, a maze's states agree up to rounding, since
+    The last iteration, with `step` n_iterations - 1, has no ReLU after the decoder; later iterations are as in `NCA`.
+    All iterations share their weights, as in the paper. The paper counts K H W (T + 2 C) weights for every number of
+    iterations, with the border within H and W. The states of a maze alone and in a batch agree up to rounding, because
     a matrix product may add in another order.
 
     Args:
@@ -40,7 +40,7 @@ class MLP(LearnedPolicy):
         n_channels: C, hidden channels; the first is the predicted path.
         size: inner size of the mazes, without their border, one number or (rows, cols) as in the environments: 16 gives
             H = W = 18.
-        n_nodes: k, the width of the hidden layer.
+        n_nodes: K, the width of the hidden layer.
         n_iterations: iterations of an episode. None for episodes without a last iteration: each ends with the ReLU.
         last_relu: the last iteration ends with a ReLU too.
         task: name of the task, by default this package's task with T kinds of tile.
@@ -96,11 +96,11 @@ class MLP(LearnedPolicy):
         self._draw(generator)
 
     def encode_maze(self, maze: Tensor) -> Tensor:
-        """Return the maze's contribution to the hidden layer with the encoder's bias, (B, K) floats, the same at every
-        step.
+        """Return the sums that the maze and the encoder's bias add to the hidden layer, (B, K) floats, the same at
+        every step.
 
         Raises:
-            ValueError: mazes of another size than the network is built for.
+            ValueError: the mazes have another size than the network is built for.
         """
         (rows, cols), (height, width) = self.size, maze.shape[2:]
         check(

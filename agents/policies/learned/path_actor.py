@@ -1,4 +1,5 @@
-"""The automaton that reinforcement learning trains: iterations of a network within a step, and a layer that draws."""
+"""The automaton that reinforcement learning trains: a network that iterates within a step, and a layer that returns
+actions."""
 
 from __future__ import annotations
 
@@ -18,24 +19,34 @@ from ..weights import constructed, model_class
 from .base import check_between
 
 LARGEST_MEAN = 1.5
-"""Largest mean of an action. It exceeds 1, which already means a path, so noise seldom changes a certain tile."""
+"""Largest mean of an action. The action 1 already means a path, so with means up to 1.5 noise seldom changes a tile of
+which the policy is certain."""
 FIRST_BIAS = -0.3
-"""Initial bias of the head; negative since most tiles are not on the path."""
+"""Initial bias of the head; negative because most tiles are not on the path."""
 FIRST_SLOPE = 2.0
-"""Initial weight of a given network's own path in the head: 0 and 1 there mean actions beyond -1 and 1."""
+"""Initial weight, in the head, of the path of a given network, so that the paths 0 and 1 give actions beyond -1 and
+1."""
 
 
 class Residual(nn.Module):
-    """A few iterations of a convolution with shared weights, which start from the path alone in every step.
+    """A few iterations of a convolution with shared weights, which start in every step from the path alone.
 
     With the maze m, (B, T, H, W), and the path s so far, (B, 1, H, W) in [0, 1], at tile p, and with 3x3 taps d,
 
         h(p) = b + sum_d W_d [m(p + d), 2 s(p + d) - 1],
         x_{k+1}(p) = x_k(p) + relu(h(p) + sum_d V_d x_k(p + d)) / 2,    x_0 = relu(h).
+
+    Args:
+        n_tiles: T, the number of channels of the maze.
+        n_channels: C, the number of channels of x.
+        n_iterations: the number of iterations within a step.
+        generator: draws the weights and b, uniform within +-1 / sqrt(inputs of their layer); by default PyTorch's
+            layers draw them.
     """
 
     n_kept = 0
-    """Channels that the next step begins with, besides the path."""
+    """Number of channels, in addition to the path, from which the next step continues; none, because only the path
+    remains."""
 
     def __init__(
         self, n_tiles: int, n_channels: int, n_iterations: int, generator: torch.Generator | None = None
@@ -58,7 +69,7 @@ class Residual(nn.Module):
 
 
 class Iterated(nn.Module):
-    """A few iterations of another policy, whose channels follow the path in the state.
+    """A few iterations of another policy, with the path and the policy's channels as the state.
 
     Args:
         network: the policy; all its iterations are the same.
@@ -82,12 +93,12 @@ class Head(nn.Module):
     """Means of actions, 1.5 tanh(w x(p) + b), and -1.5 at walls.
 
     A path never crosses a wall. The layer guarantees this, so the rewards need not teach it, and the noise at walls,
-    which are most tiles, does not enter the gradient. The hyperbolic tangent does the same at tiles of which the policy
-    is certain. Initially all other tiles have the same mean.
+    which are most tiles, does not enter the gradient. The hyperbolic tangent also keeps noise out of the gradient at
+    tiles of which the policy is certain. Initially all tiles except walls have the same mean.
 
     Args:
         n_channels: C, the number of channels of the network.
-        n_kept: the number of channels that the next step begins with, besides the path.
+        n_kept: the number of channels, in addition to the path, from which the next step continues.
     """
 
     def __init__(self, n_channels: int, n_kept: int) -> None:
@@ -98,29 +109,35 @@ class Head(nn.Module):
         nn.init.constant_(self.linear.bias, FIRST_BIAS)  # type: ignore[arg-type] # there is one
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return (B, 1 + n_kept, H, W): the means, and the channels to keep, of (B, C + 1, H, W) from `features`."""
+        """Return the means of actions and the channels for the next step, (B, 1 + n_kept, H, W).
+
+        Args:
+            features: (B, C + 1, H, W) floats, the network's channels and the walls, as from `PathActor.features`.
+        """
         x, wall = features[:, :-1], features[:, -1:]
         mean = (LARGEST_MEAN * torch.tanh(self.linear(x))).masked_fill(wall > 0.5, -LARGEST_MEAN)
         return torch.cat([mean, x[:, : self.n_kept]], dim=1) if self.n_kept else mean
 
 
 class PathActor(Policy):
-    """A policy that draws the path from the features of a network, which iterates several times within a step.
+    """A policy that draws the path by actions, which a layer computes from a network that iterates several times within
+    a step.
 
-    Its network is a residual convolution, whose state is the path alone, or a given policy, whose channels follow the
-    path in the state. A path of (a + 1) / 2 is drawn for the action a in [-1, 1], as in `PathAction`.
+    The network is a residual convolution with the path as its only state, or a given policy, which adds its own
+    channels to the state. The action a in [-1, 1] at a tile draws the path (a + 1) / 2, as in `PathAction`.
 
     Args:
         n_tiles: T, 4 for the shortest path or 2 for the diameter.
         n_channels: C, hidden channels of the residual convolution.
         n_iterations: iterations within a step.
         task: name of the task, by default this package's task with T kinds of tile.
-        network: the class and the arguments of a policy whose iterations are all the same, instead of the convolution.
-        generator: draws the initial weights of the convolution; by default PyTorch's global one, which
+        network: the class and the arguments of a policy with equal iterations, as {"class": name, "arguments": {...}},
+            instead of the convolution.
+        generator: draws the initial weights of the convolution; by default PyTorch's global generator, which
             Stable-Baselines3 seeds.
 
     Raises:
-        ValueError: an argument of the wrong type or out of range, or another network.
+        ValueError: an argument of the wrong type or out of range, or a network that cannot be used.
     """
 
     stationary_from = 0
@@ -150,19 +167,20 @@ class PathActor(Policy):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The constructor's arguments that make an actor of this shape: JSON-serialisable."""
+        """The constructor's arguments that make an actor of this shape, as a JSON-serialisable dict."""
         return {**self._given, "task": self.task}
 
     @classmethod
     def around(cls, policy: Policy, n_iterations: int | None = None) -> PathActor:
-        """Return an actor that draws the same paths as a policy, with copies of its weights; or a copy of an actor.
+        """Return an actor that draws the same paths as a policy, with copies of its weights; for an actor, a copy of
+        it.
 
         Args:
             policy: the policy.
-            n_iterations: iterations within a step, by default 5, or those of the actor.
+            n_iterations: iterations within a step; by default 5, or the number of the actor that is copied.
 
         Raises:
-            ValueError: a policy that no file can hold, or that has different iterations.
+            ValueError: the policy cannot be stored in a file, or its iterations differ.
         """
         if isinstance(policy, cls):
             own = {} if n_iterations is None else {"n_iterations": n_iterations}
@@ -184,20 +202,22 @@ class PathActor(Policy):
         return actor
 
     def features(self, maze: Tensor, state: Tensor) -> Tensor:
-        """Return the network's channels after its iterations, and the walls, (B, C + 1, H, W)."""
+        """Return the network's channels after its iterations, and the walls as the last channel, (B, C + 1, H, W)
+        floats."""
         return torch.cat([self.network(maze, state), maze[:, Tile.WALL : Tile.WALL + 1]], dim=1)
 
     def update(self, encoded: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the next state, (B, 1 + n_kept, H, W): the path drawn by the mean action, and the channels to keep."""
+        """Return the next state, (B, 1 + n_kept, H, W) floats: the path drawn by the mean action, and the network's
+        channels."""
         output = self.head(self.features(encoded, state))
         return torch.cat([(output[:, :1].clamp(-1, 1) + 1) / 2, output[:, 1:]], dim=1)
 
 
 def _made(network: Mapping[str, Any]) -> Policy:
-    """Return a policy by its class and arguments.
+    """Return a policy from its class and arguments.
 
     Raises:
-        ValueError: an unknown class, or one whose iterations are not all the same.
+        ValueError: an unknown class, or a policy with iterations that are not all the same.
     """
     name, arguments = network.get("class"), network.get("arguments")
     if not isinstance(name, str) or not isinstance(arguments, dict):
