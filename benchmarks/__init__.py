@@ -1,5 +1,5 @@
-"""Side by side with what a user would pick instead: `python -m benchmarks.run --help`.
+"""Compare the speed of this package with its alternatives: `python -m benchmarks.run --help`.
 
-Every figure is a ratio to a named peer that is timed in the same run, in turns with this package, because machines
-differ. Peers are in `requirements.txt`; those that are not installed are reported as missing.
+Every figure is a ratio to a named alternative (*peer*). Because machines differ, a run times this package and the peer
+in turns. `requirements.txt` lists the peers. A peer that is not installed is reported as missing.
 """

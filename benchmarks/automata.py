@@ -16,7 +16,7 @@ from maze_nca_gym.mazes import generate, one_hot
 from .job import Effort, Job, Peer, Work
 
 STEPS_BEFORE = 8
-"""Iterations that the timed state has had."""
+"""Number of iterations before the timed iteration."""
 
 
 def automaton_jobs(effort: Effort) -> list[Job]:
@@ -60,20 +60,20 @@ def _dense_steps(n: int) -> Work:
 
 
 def problem(n: int) -> tuple[Tensor, Tensor]:
-    """The one-hot mazes and a state on the way to their solution."""
+    """Return n one-hot mazes, and a state of the automaton before it has finished."""
     maze = torch.from_numpy(one_hot(generate(np.random.default_rng(0), n, size=16)))
     with torch.no_grad():
         return maze, rollout(load("shortest-path-bfs"), maze, STEPS_BEFORE)
 
 
 def dense_step(maze: Tensor, state: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """The automaton as its table of weights reads: every weight of the convolution, then the activations."""
+    """Compute one iteration as the table of weights describes it: a full convolution, then the activations."""
     convolved = conv2d(torch.cat([maze, state], dim=1), weight, bias, padding="same")
     path, flood, age = convolved[:, :1], convolved[:, 1:2], convolved[:, 2:3]
     pointers, enter = _step(convolved[:, 3:7]), relu(convolved[:, 7:11])
     taken = torch.zeros_like(path)
     chosen = []
-    for pointer in pointers.split(1, dim=1):  # the first direction goes first
+    for pointer in pointers.split(1, dim=1):  # of several directions, the first direction is chosen
         chosen.append(relu(pointer - taken))
         taken = taken + pointer
     path = _step(path + enter.sum(dim=1, keepdim=True))

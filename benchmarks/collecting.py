@@ -1,9 +1,9 @@
-"""Steps a second of torchrl's collector, over single environments and over mazes that step in one call.
+"""Measure steps per second of torchrl's collector, with single environments and with mazes that step in one call.
 
     python -m benchmarks.collecting [steps]
 
-`MazeBatch` is an environment of torchrl around `gym.make_vec(..., output="torch")`: tensors go through it without a
-copy. The collector draws random actions, so the time is that of environments and collector. Needs torchrl.
+`MazeBatch` is an environment of torchrl around `gym.make_vec(..., output="torch")` that copies no tensors. Actions are
+random, so only environments and collector take time. Needs torchrl.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import gymnasium as gym
 import torch
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # torchrl warns of itself while it is imported
+    warnings.simplefilter("ignore")  # the import of torchrl emits warnings
     from tensordict import TensorDict
     from torchrl.collectors import Collector
     from torchrl.data import Binary, Bounded, Composite, Unbounded
@@ -31,7 +31,7 @@ ID, SIZE = "MazeShortestPathRL-v0", 8
 
 
 class MazeBatch(EnvBase):
-    """N mazes that step in one call, on any device; an episode that has ended restarts where torchrl says so."""
+    """N mazes that step in one call, on any device. An ended episode restarts only if torchrl requests a reset."""
 
     def __init__(self, num_envs: int, device: str = "cpu", **options: Any) -> None:
         super().__init__(device=torch.device(device), batch_size=[num_envs])
@@ -68,11 +68,16 @@ class MazeBatch(EnvBase):
 
 
 def seconds_of_a_step(make: Callable[[], Any], n_steps: int) -> float:
-    """Return the processor time of a step of one environment within the collector's batches."""
+    """Return the processor time of a step of one environment, including the work of the collector.
+
+    Args:
+        make: function that makes the environments.
+        n_steps: number of steps to measure, about.
+    """
     per_batch = max(n_steps // 4, 1)
     collector = Collector(make(), None, frames_per_batch=per_batch, total_frames=-1)
     batches = iter(collector)
-    next(batches)  # what is made only once
+    next(batches)  # the first batch includes work that is done only once
     began = time.process_time()
     n = sum(next(batches).numel() for _ in range(3))
     seconds = time.process_time() - began

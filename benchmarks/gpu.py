@@ -1,7 +1,7 @@
-"""Measure in at most ten minutes what to set on a GPU, print it as a table, and write it to a folder.
+"""Measure the fastest settings of a GPU in at most ten minutes, print them as a table, and write them to a folder.
 
-Updates and rollouts of networks run eagerly, through torch.compile, and recorded as CUDA graphs, in both memory formats
-and in float32, TF32 and bfloat16. Steps of environments are timed without restarts.
+Updates and rollouts of networks run eagerly, through torch.compile, and as CUDA graphs, in both memory formats and in
+float32, TF32 and bfloat16. Steps of environments are timed without restarts.
 """
 
 from __future__ import annotations
@@ -40,30 +40,30 @@ WAYS = {
 }
 FORMATS = {"channels last": torch.channels_last, "contiguous": torch.contiguous_format}
 PRECISIONS = ("tf32", "bfloat16", "float32")
-"""Those first whose times matter most, since later lines may find no time."""
+"""Precisions, the most important first, because the time may be over before the last lines."""
 ORDER = [(way, memory) for ways in (("eager", "graphs"), ("compiled",)) for memory in FORMATS for way in ways]
-"""Ways in memory formats, likewise: graphs before the second format, and what compiles for minutes at last."""
+"""(way, memory format), the most important first. torch.compile comes last because it compiles for minutes."""
 ENOUGH = 1.1
-"""Least factor by which something else than the default must be faster to be worth setting."""
+"""Smallest factor by which a setting must be faster than the default to be recommended."""
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Where and how much to measure."""
+    """Options of the command."""
 
     device: str = "cuda"
-    """Device: cuda, cuda:1 ...; on cpu, graphs are no graphs."""
+    """Device: cuda, cuda:1 ... A CPU has no graphs and runs eagerly instead."""
     quick: bool = False
-    """Measure a miniature: the smallest networks, mazes and numbers of environments."""
+    """Measure only the smallest networks, mazes and numbers of environments."""
     seconds: float = 540.0
-    """Time after which no other line is begun."""
+    """Time after which no further line starts."""
     out: Path = Path("runs/gpu")
     """Folder for gpu.json and GPU.md."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """The time of a job in one way; `seconds` is None where it was not measured, and `note` says why."""
+    """The time of a job in one way. If it was not measured, `seconds` is None and `note` is the reason."""
 
     job: str
     precision: str = ""
@@ -80,14 +80,17 @@ class Network(NCA):
 
     @property
     def engine_hints(self) -> EngineHints:  # type: ignore[override]
-        """Those of an NCA, with the chosen format."""
+        """The hints of an NCA, with the chosen memory format."""
         return replace(super().engine_hints, memory_format=self.memory_format)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure, and return the exit status: 1 where something failed, 2 without the device.
+    """Measure, and return the exit status: 1 if a line failed, 2 without the device.
 
-    Everything is written after every line, so that a run that is cut off leaves what it has measured.
+    The files are written again after every line, so that an interrupted run leaves its measurements.
+
+    Args:
+        arguments: the command line without the program; by default that of this process.
     """
     options = run_script(Arguments, __doc__, arguments)
     if options.device != "cpu" and not torch.cuda.is_available():
@@ -102,9 +105,9 @@ def main(arguments: list[str] | None = None) -> int:
         note, seconds = "no time was left", None
         if monotonic() - begun < options.seconds:
             try:
-                torch._dynamo.reset()  # it compiles one function for a few networks only, and then gives up
+                torch._dynamo.reset()  # otherwise PyTorch compiles a function for a few networks only
                 note, seconds = "", seconds_of(run_of(), device, options.quick)
-            except Exception as error:  # whatever a driver or a compiler raises: the other lines count all the same
+            except Exception as error:  # drivers and compilers raise many errors, but the other lines still count
                 note = f"failed: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
         lines.append(replace(line, seconds=seconds, note=note))
         print("  ".join(filter(None, cells(lines[-1]))), flush=True)
@@ -118,7 +121,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def jobs(device: torch.device, quick: bool) -> Iterator[tuple[Line, Callable[[], Callable[[], object]]]]:
-    """Yield every line without its time, and what prepares the function to be timed."""
+    """Yield every line without its time, and a function that prepares and returns the function to time."""
     for n_envs in (2, 4) if quick else (1024, 4096, 16384, 65536):
         yield Line(f"a step of {n_envs:,} environments"), partial(environments, device, n_envs)
     scale, n, size = (0.04, 2, 3) if quick else (1.0, 64, 16)
@@ -138,7 +141,7 @@ def jobs(device: torch.device, quick: bool) -> Iterator[tuple[Line, Callable[[],
 
 
 def environments(device: torch.device, n_envs: int) -> Callable[[], object]:
-    """Return steps of environments that never restart: no state solves its maze, and no episode has an end."""
+    """Return a step of environments that never restart: the action solves no maze, and episodes have no time limit."""
     envs = MazeVectorEnv(n_envs, "shortest-path", max_episode_steps=None, device=str(device), output="torch")
     envs.reset(seed=0)
     generator = torch.Generator(device).manual_seed(0)
@@ -173,7 +176,7 @@ def _network(
 
 
 def seconds_of(run: Callable[[], object], device: torch.device, quick: bool) -> float:
-    """Return the median time of a run, after some that compile and record, from samples of a tenth of a second."""
+    """Return the median seconds of a run, from samples of a tenth of a second, after runs that compile and record."""
     samples, enough, warm_ups = (1, 0.0, 1) if quick else (5, 0.1, 5)
     wait = partial(torch.cuda.synchronize, device) if device.type == "cuda" else lambda: None
     for _ in range(warm_ups):
@@ -197,16 +200,14 @@ HEADER = ("job", "precision", "way", "memory", "time", "note")
 
 
 def cells(line: Line) -> tuple[str, ...]:
-    """Return the texts of a line."""
+    """Return the texts of a line for the columns of `HEADER`."""
     seconds = "" if line.seconds is None else duration(line.seconds)
     return line.job, line.precision, line.way, line.memory_format, seconds, line.note
 
 
 def advice(lines: list[Line]) -> Table:
-    """Return what to set for each job and precision: the fastest, if it is faster than the default by enough.
-
-    A row says which ways were not measured.
-    """
+    """Return the recommended setting for each job and precision: the fastest setting, or the default if that is nearly as
+    fast (`ENOUGH`). A row also lists the ways that were not measured."""
     default, rows = (next(iter(WAYS)), next(iter(FORMATS))), []
     for job, precision in dict.fromkeys((line.job, line.precision) for line in lines if line.precision):
         times = {

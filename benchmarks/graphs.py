@@ -1,7 +1,7 @@
-"""Graph libraries, each at its best from tiles: edges from vectorised NumPy, then the library's own search.
+"""Solve mazes with graph libraries, each in its fastest way: NumPy makes the edges, and the library searches.
 
-The levels have a wall border, so that a step to the right never leaves one row for the next. Their solutions are any
-of the optimal ones, not the canonical one.
+The levels have a border of walls, so that no edge joins the end of one row to the beginning of the next. A library may
+return any optimal solution, not only the canonical one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from maze_nca_gym.mazes import Tile, Tiles
 
 @dataclass(frozen=True)
 class Library:
-    """How to solve a maze with a graph library.
+    """The functions with which a graph library solves a maze.
 
     Attributes:
         graph: (H, W) tiles -> a graph whose node r * W + c is the tile at row r, column c.
-        path: (graph, node, node) -> how many tiles are on a shortest path, which it has found as nodes.
-        diameter: graph -> how many tiles are on a diameter path; None where the library has no such search.
+        path: (graph, node, node) -> the number of tiles on a shortest path. The function computes the path itself.
+        diameter: graph -> the number of tiles on a diameter path; None if the library has no such search.
     """
 
     graph: Callable[[Tiles], Any]
@@ -31,22 +31,22 @@ class Library:
     diameter: Callable[[Any], int] | None = None
 
     def path_from_tiles(self, tiles: Tiles) -> int:
-        """How many tiles are on a shortest path from source to target."""
+        """Return the number of tiles on a shortest path from source to target."""
         return self.path(self.graph(tiles), *ends(tiles))
 
     def diameter_from_tiles(self, tiles: Tiles) -> int:
-        """How many tiles are on a diameter path."""
+        """Return the number of tiles on a diameter path."""
         assert self.diameter is not None
         return self.diameter(self.graph(tiles))
 
 
 def ends(tiles: Tiles) -> list[int]:
-    """The nodes of source and target, in either order."""
+    """Return the nodes of source and target, in either order."""
     return np.flatnonzero(tiles >= Tile.SOURCE).tolist()
 
 
 def edges(tiles: Tiles) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Both ends of every edge."""
+    """Return the first nodes and the second nodes of all edges."""
     width = tiles.shape[1]
     free = tiles.ravel() != Tile.WALL
     across = np.flatnonzero(free[:-1] & free[1:])
@@ -65,10 +65,10 @@ def networkit() -> Library:
     def path(graph: Any, source: int, target: int) -> int:
         search = distance.BidirectionalBFS(graph, source, target, True)
         search.run()
-        return len(search.getPath()) + 2  # it leaves out both ends
+        return len(search.getPath()) + 2  # getPath leaves out both ends
 
     def diameter(graph: Any) -> int:
-        search = distance.Diameter(graph)  # exact by default; the length alone
+        search = distance.Diameter(graph)  # exact by default, but without the path
         search.run()
         return search.getDiameter()[0] + 1
 

@@ -1,4 +1,4 @@
-"""What is timed: a job, this package's work on it and the peers' work on the same."""
+"""A job to time: the work of this package and the work of its peers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ def _nothing() -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """Something to time.
+    """A function to time.
 
     Attributes:
-        run: does `units` of the job.
-        units: how many; a fraction where less than one is done and the time is scaled up.
-        prepare: is called before every run and not timed.
+        run: function that does `units` units of the job.
+        units: number of units that a run does. If a run does only a part of a unit, `units` is that fraction, and the
+            time is scaled up.
+        prepare: function that is called before every run and is not timed.
     """
 
     run: Callable[[], object]
@@ -27,12 +28,12 @@ class Work:
 
 @dataclass(frozen=True)
 class Peer:
-    """What a user would pick instead.
+    """An alternative to this package.
 
     Attributes:
-        name: for the tables.
-        work: makes its work; raises ImportError where the peer is not installed.
-        target: how many times its speed we aim at; None where it is there for information.
+        name: name in the tables.
+        work: function that returns the peer's work, or raises ImportError if the peer is not installed.
+        target: the intended ratio of the peer's time to ours, or None if there is no intention.
     """
 
     name: str
@@ -45,12 +46,12 @@ class Job:
     """A line of the results.
 
     Attributes:
-        row: the group that it belongs to, such as "A1".
-        name: what is done.
-        unit: what one unit is.
-        ours: makes this package's work.
-        peers: whom it is compared with.
-        limit: seconds a unit that we aim at; None where only the ratios count.
+        row: the group of the job, such as "A1".
+        name: description of the job.
+        unit: name of a unit of the job, such as "path".
+        ours: function that returns this package's work.
+        peers: the alternatives that are timed too.
+        limit: the intended largest number of seconds for a unit, or None if only the ratios count.
     """
 
     row: str
@@ -63,12 +64,12 @@ class Job:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much time to spend.
+    """The time to spend on a job.
 
     Attributes:
-        rounds: pairs of samples for each peer.
-        seconds: length of a sample, at least; one run of the work is the least.
-        share: of the usual number of levels or environments.
+        rounds: number of pairs of samples for each peer.
+        seconds: smallest duration of a sample. A sample has at least one run of the work.
+        share: fraction of the usual number of levels or environments.
     """
 
     rounds: int
@@ -76,7 +77,7 @@ class Effort:
     share: float = 1.0
 
     def count(self, usual: int) -> int:
-        """How many levels or environments to take where `usual` are usual; 2 is the least."""
+        """Return the number of levels or environments to take instead of `usual`, at least 2."""
         return max(2, round(usual * self.share))
 
 

@@ -1,4 +1,4 @@
-"""The machine: what the figures were measured on, and keeping to one core of it."""
+"""Describe the machine of a measurement, and restrict the process to one core."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PACKAGES = (
 
 
 def use_one_core() -> None:
-    """Run everything on one core; call this before a peer is imported, since some count the cores only then."""
+    """Run everything on one core. Call this before peers are imported, because some peers count the cores only then."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
     if hasattr(os, "sched_setaffinity"):
@@ -40,10 +40,10 @@ def use_one_core() -> None:
 
 
 def describe() -> dict[str, Any]:
-    """CPU, cores, operating system, what else runs, and the versions of Python and of the packages.
+    """Return the CPU, the cores, the operating system, the load, and the versions of Python and of the packages.
 
-    `load` is the number of processes that have been running in the last minute. It, the version of a package and the
-    `commit` of the clone are None where there is none.
+    `load` is the mean number of running processes in the last minute, or None if the system does not report it. The
+    version of a package that is not installed is None, and so is `commit` outside a clone.
     """
     return {
         "cpu": _cpu(),
@@ -72,7 +72,7 @@ def _cpu() -> str:
 
 
 def version_of(package: str) -> str | None:
-    """Return the version of an installed package; None where there is none."""
+    """Return the version of a package, or None if the package is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

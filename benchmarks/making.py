@@ -1,4 +1,4 @@
-"""Rows B and E: making levels with both targets."""
+"""Rows B and E: generating levels with their shortest paths and diameters."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def perfect_level_jobs(effort: Effort) -> list[Job]:
 
 
 def solved_levels(n: int, size: int, generator: str, units: float) -> Work:
-    """`n` levels, their shortest paths and their diameter paths."""
+    """Return the work of generating `n` levels and solving both tasks, in `units` units."""
     rng = np.random.default_rng(0)
 
     def run() -> None:
@@ -60,7 +60,7 @@ def solved_levels(n: int, size: int, generator: str, units: float) -> Work:
 
 
 def _in_new_processes(code: str) -> Work:
-    """Run code in processes that find no machine code of before."""
+    """Return the work of running code in a new process whose cache of machine code is empty."""
 
     def run() -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Rows A1 to A4: exact solutions, from tiles, against graph libraries."""
+"""Rows A1 to A4: exact solutions from tiles, compared with graph libraries."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def large_diameter_jobs(effort: Effort) -> list[Job]:
 
 
 def large_path_jobs(effort: Effort) -> list[Job]:
-    """Two tiles at random, and one tile with 100 others, on maps as large as real ones."""
+    """Return the jobs of row A4: maps of 512x512 with two random ends, and with one source and 100 targets."""
     kinds: dict[str, dict[str, Any]] = {"random": {"wall_probability": 0.3}, "perfect": {}, "rooms": {}}
     jobs = []
     for kind, options in kinds.items():
@@ -93,7 +93,7 @@ def large_path_jobs(effort: Effort) -> list[Job]:
 
 
 def _other_targets(tiles: Tiles, n: int) -> Tiles:
-    """The level with other targets, drawn among its free tiles."""
+    """Return n copies of a level, each with another target, drawn among the empty tiles."""
     free = np.argwhere(tiles == Tile.EMPTY)
     levels = np.repeat(np.where(tiles == Tile.TARGET, Tile.EMPTY, tiles)[None], n, axis=0).astype(np.uint8)
     targets = free[np.random.default_rng(SEED).integers(len(free), size=n)]
@@ -107,7 +107,7 @@ def _from_one_source(levels: Tiles) -> Work:
 
 
 def random_walls(rng: np.random.Generator, n: int, size: int) -> Tiles:
-    """Independent walls with probability 0.5 and a border; nothing is rejected, since every maze has a diameter."""
+    """Draw independent walls with probability 0.5 and a border. Every maze has a diameter, so none is rejected."""
     levels = np.full((n, size + 2, size + 2), Tile.WALL, np.uint8)
     levels[:, 1:-1, 1:-1] = rng.random((n, size, size)) < 0.5
     return levels
@@ -139,7 +139,7 @@ def _diameters(library: Callable[[], graphs.Library], levels: Tiles) -> Callable
 
 
 def _from_graphs(library: Callable[[], graphs.Library], levels: Tiles) -> Callable[[], Work]:
-    """The search alone."""
+    """Return a function that builds the graphs, and returns the work of searching them."""
 
     def work() -> Work:
         tool = library()

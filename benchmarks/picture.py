@@ -1,4 +1,4 @@
-"""Results of the benchmarks as a picture: times of all peers relative to ours, on a logarithmic axis."""
+"""Draw the results of the benchmarks: times of all peers relative to ours, on a logarithmic axis."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from maze_nca_gym.agents.evaluation.drawing import BLUE, GREY, INK, figure, pane
 from .timing import Result
 
 LONGEST, LONGEST_PEER = 48, 40
-"""Characters of a line of a job's label, and of a peer's name, at the most."""
+"""Largest number of characters in a line of a job's label, and in a peer's name."""
 ROOM = 200
-"""Factor by which the axis goes beyond the nearest and farthest peers, for their names."""
+"""Factor by which the axis extends beyond the smallest and the largest ratio, so that the names of peers fit."""
 
 
 def draw(results: Sequence[Result], path: Path) -> None:
-    """Write a PNG with a line for each job that has peers: a dot for each, blue where it takes longer than we do.
+    """Write a PNG file with a line for each job that has peers, and with a dot for each peer of the job.
 
-    The nearest and the farthest peer are named. Floors are no peers.
+    A dot is blue if the peer takes longer than this package. The fastest and the slowest peer have their names beside
+    the dots. Peers whose names begin with "floor" are left out.
 
     Args:
-        results: in the order of the picture, from top to bottom.
+        results: results in the order of the picture, from top to bottom.
         path: the file.
     """
     shown = []
@@ -39,7 +40,7 @@ def draw(results: Sequence[Result], path: Path) -> None:
             axes.plot(ratios, [place] * len(ratios), color="#ced4da", linewidth=3, solid_capstyle="round", zorder=1)
             colours = [BLUE if ratio >= 1 else GREY for ratio in ratios]
             axes.scatter(ratios, [place] * len(ratios), s=34, c=colours, zorder=3)
-            named = {peers[-1]: (7, "left"), peers[0]: (-7, "right")}  # a single one stands on the left
+            named = {peers[-1]: (7, "left"), peers[0]: (-7, "right")}  # the name of a single peer stands on the left
             for peer, (offset, align) in named.items():
                 ratio = peer.ratio or 0
                 text = f"{shorten(peer.peer, LONGEST_PEER, placeholder=' …')} {ratio:,.{2 if ratio < 10 else 0}f}x"

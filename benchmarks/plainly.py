@@ -1,6 +1,6 @@
-"""Plain code for one maze at a time: with NumPy and networkx, as the paper's makes levels and targets, and with numba.
+"""Plain code that solves one maze at a time and returns canonical solutions.
 
-The solutions are the canonical ones.
+The code with NumPy and networkx makes levels and targets as the paper's code does. `searched_path` uses numba.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Place = tuple[int, int]
 
 
 def grid_graph(tiles: Tiles) -> Any:
-    """The free tiles row by row, each with its neighbours in the order up, left, down, right."""
+    """Return the graph of the free tiles, row by row, with neighbours in the order up, left, down, right."""
     from networkx import Graph
 
     graph = Graph()
@@ -33,7 +33,7 @@ def grid_graph(tiles: Tiles) -> Any:
 
 
 def shortest_path(tiles: Tiles) -> list[Place] | None:
-    """The canonical shortest path, None where there is none."""
+    """Return the canonical shortest path as (row, col) tiles, or None if there is no path."""
     from networkx import shortest_path
 
     source, target = (tuple(np.argwhere(tiles == tile)[0].tolist()) for tile in (Tile.SOURCE, Tile.TARGET))
@@ -41,7 +41,7 @@ def shortest_path(tiles: Tiles) -> list[Place] | None:
 
 
 def diameter(tiles: Tiles) -> list[Place]:
-    """The canonical diameter path: of all pairs' shortest paths, the first of the longest."""
+    """Return the canonical diameter path: the first of the longest among the shortest paths of all pairs."""
     from networkx import shortest_path
 
     graph = grid_graph(tiles)
@@ -53,7 +53,7 @@ def diameter(tiles: Tiles) -> list[Place]:
 
 
 def solvable_level(rng: np.random.Generator, size: int) -> tuple[Tiles, list[Place]]:
-    """A random maze with a path from source to target, redrawn until there is one, and that path."""
+    """Draw random mazes until one has a path from source to target; return this maze and its path."""
     while True:
         tiles = np.full((size + 2, size + 2), Tile.WALL, np.uint8)
         tiles[1:-1, 1:-1] = np.where(rng.random((size, size)) < 0.5, Tile.WALL, Tile.EMPTY)
@@ -66,7 +66,7 @@ def solvable_level(rng: np.random.Generator, size: int) -> tuple[Tiles, list[Pla
 
 
 def solved_levels(rng: np.random.Generator, n: int, size: int) -> None:
-    """Make `n` solvable levels with both targets as arrays."""
+    """Draw `n` solvable levels, and mark their shortest paths and diameter paths in arrays."""
     for _ in range(n):
         tiles, path = solvable_level(rng, size)
         for tiles_on_path in (path, diameter(tiles)):
@@ -76,7 +76,7 @@ def solved_levels(rng: np.random.Generator, n: int, size: int) -> None:
 
 @njit  # type: ignore[untyped-decorator]
 def searched_path(tiles: Tiles) -> NDArray[np.bool_]:
-    """The canonical shortest path by a queue of tiles, each with its parent; nothing is marked where there is none."""
+    """Return the canonical shortest path, (H, W) bool, by breadth-first search. Without a path no tile is on."""
     height, width = tiles.shape
     parents = np.full(tiles.shape, -1, np.int64)
     queue = np.empty(height * width, np.int64)

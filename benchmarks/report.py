@@ -17,7 +17,7 @@ from .timing import Comparison, Result
 HEADER = ("row", "job, and what a user would pick instead", "time", "times ours (least to most)", "target", "reached")
 
 WIDTH = 140
-"""Columns of the table where there is no terminal to fill."""
+"""Width of the table in characters if the output is not a terminal."""
 
 NOTES = """\
 - Every time is from tiles to arrays; "graph already built" alone leaves out what the others must do first.
@@ -48,7 +48,7 @@ Line = tuple[str, ...]
 
 
 def lines(results: list[Result]) -> Iterator[Line]:
-    """The table: for each job a line for this package, then one for each peer."""
+    """Yield the rows of the table: for each job a row for this package, then a row for each peer."""
     for result in results:
         limit = "" if result.limit is None else f"<= {duration(result.limit)}"
         yield (result.row, result.name, _time(result.seconds, result), "", limit, _verdict(result.reached))
@@ -74,7 +74,7 @@ def _ratio(ratio: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Three digits, in s, ms or us."""
+    """Return a duration with three digits in s, ms or us."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
             return f"{seconds / size:.4g} {unit}" if seconds >= 1000 * size else f"{seconds / size:.3g} {unit}"
@@ -86,12 +86,12 @@ def _verdict(reached: bool | None) -> str:
 
 
 def show(results: list[Result]) -> None:
-    """Print the table."""
+    """Print the results as a table, as wide as the terminal."""
     Table(HEADER, list(lines(results))).print(None if sys.stdout.isatty() else WIDTH)
 
 
 def write(results: list[Result], machine: dict[str, Any], folder: Path) -> list[Path]:
-    """Write `results.json`, `RESULTS.md` and `speed.png` into the folder."""
+    """Write `results.json`, `RESULTS.md` and `speed.png` into a folder, and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     as_json, as_markdown = folder / "results.json", folder / "RESULTS.md"
     record = {"machine": machine, "results": [asdict(result) for result in results]}
@@ -102,7 +102,7 @@ def write(results: list[Result], machine: dict[str, Any], folder: Path) -> list[
 
 
 def markdown(results: list[Result], machine: dict[str, Any]) -> str:
-    """The table with the machine's description."""
+    """Return the page of the results: the description of the machine, the table and the notes."""
     versions = ", ".join(f"{name} {version}" for name, version in machine["packages"].items() if version)
     table = Table(HEADER, list(lines(results))).markdown()
     return f"""# Results of `python -m benchmarks.run`

@@ -1,8 +1,9 @@
 """Run the benchmarks on one core, print their table and write it to a folder.
 
 Rows: A1 shortest path; A2 diameter; A3 diameter of large mazes; A4 shortest paths of large mazes; B solvable levels
-with both targets; C1 one step of one environment; C2 one step of 1,024; D1 a training update; D2 a large network's; D3
-its rollout; D5 one iteration of the hand-coded automaton; E perfect mazes with targets; F every small maze, tried.
+with both targets; C1 one step of one environment; C2 one step of 1,024 environments; D1 a training update; D2 a
+training update of a large network; D3 a rollout of a large network; D5 one iteration of the hand-coded automaton; E
+perfect mazes with both targets; F trying a policy on every small maze.
 """
 
 from __future__ import annotations
@@ -47,18 +48,18 @@ ROWS: dict[Row, Callable[[Effort], list[Job]]] = {
 
 @dataclass(frozen=True)
 class Arguments:
-    """What to run and where to write it."""
+    """Options of the command."""
 
     rows: tuple[Row, ...] = tuple(ROWS)
     """Rows to run."""
     quick: bool = False
-    """Fewer and shorter samples: seconds a row, and wider spreads."""
+    """Take fewer and shorter samples: a row takes seconds, and spreads are wider."""
     out: Path = Path("runs/benchmarks")
     """Folder for results.json, RESULTS.md and speed.png."""
 
 
 def run(rows: tuple[Row, ...], effort: Effort) -> list[Result]:
-    """Measure every job of the rows."""
+    """Measure every job of the rows, and return the results in the order of the rows."""
     compiling.compile_all()
     results = []
     with Progress(transient=True) as progress:

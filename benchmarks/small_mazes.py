@@ -1,4 +1,4 @@
-"""Row F: every small maze, on which `doubt` tries a policy first."""
+"""Row F: the search of all small mazes, with which `doubt` begins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def small_maze_jobs(effort: Effort) -> list[Job]:
 
 
 def _search(tiles: int) -> Work:
-    """The first part of the search of `doubt`."""
+    """Return the work of trying a policy on every solvable maze of up to `tiles` tiles, as `doubt` does first."""
 
     search = Search(Examiner(load(POLICY), None), 0, 1, tiles, (), (), 1)
 

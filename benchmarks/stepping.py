@@ -20,7 +20,7 @@ MINIGRID = "MiniGrid-SimpleCrossingS11N5-v0"
 FLOOR = "floor: a NumPy copy of the action, and the squared error of its path"
 COPY = "a NumPy copy of the action alone"
 CARTPOLE_STEPS = 8
-"""However a CartPole episode starts, it survives this many equal actions."""
+"""Number of equal actions that every CartPole episode survives, from any start."""
 
 
 def single_jobs(effort: Effort) -> list[Job]:
@@ -62,36 +62,36 @@ def vector_jobs(effort: Effort) -> list[Job]:
 
 
 def _our_steps(n_steps: int) -> Work:
-    """An episode ends after 512 steps."""
+    """Return the work of at most 512 steps of our environment, whose episode then ends."""
     env = gym.make(OURS)
     return _steps(env, _state(env.action_space.shape), n_steps)
 
 
 def _our_vector_steps(n_envs: int, n_steps: int) -> Work:
-    """The step after the 512th resets all."""
+    """Return the work of steps of our vector environment. The step after the 512th resets all episodes."""
     envs = gym.make_vec(OURS, n_envs)
     return _steps(envs, _state(envs.action_space.shape), n_steps, n_envs)
 
 
 def _state(shape: tuple[int, ...] | None) -> Any:
-    """Channels that solve no maze."""
+    """Return random channels, which solve no maze."""
     return np.random.default_rng(0).random(shape, dtype=np.float32)
 
 
 def _steps(env: Any, action: Any, n_steps: int, n_envs: int = 1) -> Work:
-    """So many equal steps after a reset, which is not timed."""
+    """Return the work of `n_steps` equal steps after a reset that is not timed."""
 
     def run() -> None:
         step = env.step
         for _ in range(n_steps):
-            kept = step(action)  # as whoever compares a step with the last one does
+            kept = step(action)  # the last result stays alive, as in programs that compare two steps
         del kept
 
     return Work(run, n_steps * n_envs, prepare=partial(env.reset, seed=0))
 
 
 def _copies(n_envs: int, scored: bool = True) -> Work:
-    """What no environment can do without whose action is its next state, and which scores it."""
+    """Return the least work of a step in which the action is the next state: a copy and, if `scored`, an error."""
     envs = gym.make_vec(OURS, n_envs)
     action, target = _state(envs.action_space.shape), envs.reset(seed=0)[1]["target"]
 
@@ -107,13 +107,13 @@ def _copies(n_envs: int, scored: bool = True) -> Work:
 
 
 def _gym_steps(env_id: str, n_steps: int, package: str = "gymnasium") -> Work:
-    """Steps of an environment that importing the package registers."""
+    """Return the work of steps of an environment that the import of a package registers."""
     import_module(package)
     return _steps(gym.make(env_id), 0, n_steps)
 
 
 def _gym_resets(env_id: str, package: str = "gymnasium") -> Work:
-    """Resets to ever new levels."""
+    """Return the work of resets, each to a new level, of an environment that the import of a package registers."""
     import_module(package)
     env = gym.make(env_id)
     env.reset(seed=0)
@@ -143,7 +143,7 @@ def _jumanji_vector_steps(n_envs: int, n_steps: int) -> Work:
 
 
 def _jax_steps(first: Any, action: Any, step: Callable[[Any, Any], Any], n_steps: int, n_envs: int = 1) -> Work:
-    """So many steps of a compiled environment, each awaited, as an agent does that decides on what it sees."""
+    """Return the work of steps of a compiled environment. Each step is awaited, because an agent needs its result."""
     import jax
 
     def run() -> None:

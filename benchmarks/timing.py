@@ -1,4 +1,4 @@
-"""Timing in turns: ours, the peer's, ours, the peer's …, so that a busy machine slows both sides of a ratio alike."""
+"""Time our work and the peer's work in turns, so that a busy machine slows both sides of a ratio alike."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .job import Effort, Job, Work
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was measured against one peer.
+    """The times of one peer compared with ours.
 
     Attributes:
-        peer: its name.
-        seconds: its median time for a unit; None where it is missing.
-        ratios: of its time to ours, a pair of samples each.
-        target: the ratio that we aim at; None for information.
-        missing: why it was not timed; empty where it was.
+        peer: name of the peer.
+        seconds: median time of the peer for a unit, or None if the peer is missing.
+        ratios: ratios of the peer's time to ours, one for each pair of samples.
+        target: the intended ratio, or None if there is no intention.
+        missing: the reason why the peer was not timed, or an empty text.
     """
 
     peer: str
@@ -30,23 +30,23 @@ class Comparison:
 
     @property
     def ratio(self) -> float | None:
-        """The median ratio."""
+        """The median ratio, or None without any."""
         return median(self.ratios) if self.ratios else None
 
     @property
     def reached(self) -> bool | None:
-        """Whether the target is; None where there is none, or nothing to compare with."""
+        """Whether the median ratio reaches the target, or None if either is missing."""
         return None if self.target is None or self.ratio is None else self.ratio >= self.target
 
 
 @dataclass(frozen=True)
 class Result:
-    """What was measured of one job.
+    """The measurements of one job.
 
     Attributes:
-        row, name, unit, limit: as of the job.
+        row, name, unit, limit: the same as in `Job`.
         seconds: our median time for a unit, over all samples.
-        comparisons: a peer each.
+        comparisons: a comparison with each peer.
     """
 
     row: str
@@ -58,12 +58,12 @@ class Result:
 
     @property
     def reached(self) -> bool | None:
-        """Whether the limit is kept; None where there is none."""
+        """Whether our time is within the limit, or None without a limit."""
         return None if self.limit is None else self.seconds <= self.limit
 
 
 def measure(job: Job, effort: Effort) -> Result:
-    """Time a job against each of its peers, or alone where there are none."""
+    """Time a job in turns with each of its peers, or alone if no peer is installed."""
     ours = job.ours()
     comparisons: list[Comparison] = []
     samples: list[float] = []
@@ -76,7 +76,7 @@ def measure(job: Job, effort: Effort) -> Result:
             except ImportError as error:
                 comparisons.append(Comparison(peer.name, None, (), peer.target, missing=str(error)))
                 continue
-            sample(ours, 0)  # first runs fill caches
+            sample(ours, 0)  # the first runs fill caches
             sample(theirs, 0)
             pairs = [(sample(ours, effort.seconds), sample(theirs, effort.seconds)) for _ in range(effort.rounds)]
             our_times, their_times = zip(*pairs, strict=True)
@@ -93,7 +93,7 @@ def measure(job: Job, effort: Effort) -> Result:
 
 
 def sample(work: Work, seconds: float) -> float:
-    """Seconds a unit, over as many runs as fill `seconds`, at least one."""
+    """Return the seconds for a unit, as the mean over the runs that take `seconds` together, but at least one run."""
     elapsed, n_runs = 0.0, 0
     while n_runs == 0 or elapsed < seconds:
         work.prepare()

@@ -1,4 +1,4 @@
-"""Rows D1 to D3: what training a learned automaton takes, and rolling one out."""
+"""Rows D1 to D3: updates and rollouts of learned automata."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from maze_nca_gym.mazes import generate, one_hot, shortest_path
 from .job import Effort, Job, Peer, Work
 
 BATCH = 64
-"""Mazes in a unit of work."""
+"""Number of mazes in a unit of work."""
 LARGE_BATCH = 8
-"""Mazes that the large network gets; its times are scaled up."""
+"""Number of mazes for the large network, whose times are scaled up to a unit."""
 
 PAPER = "PyTorch, step by step as the paper describes"
 CAREFUL = "PyTorch, the maze's share once, channels last"
@@ -31,7 +31,7 @@ Unrolled = Callable[[NCA, Tensor, int, Sequence[int]], list[Tensor]]
 
 
 class Setting(NamedTuple):
-    """A network's arguments, how many steps it makes, and on how many mazes of what size."""
+    """The arguments of a network, and the number of steps, of mazes and the inner size of the mazes."""
 
     network: dict[str, Any]
     n_steps: int
@@ -76,7 +76,7 @@ def _jobs(
     others: tuple[Peer, ...],
     targets: Sequence[float],
 ) -> list[Job]:
-    """The job in float32 and, on machines that multiply pairs of bfloat16 numbers, in those."""
+    """Return the job in float32 and, on machines that multiply pairs of bfloat16 numbers, the job in bfloat16."""
     peers = (
         Peer(PAPER, partial(work, setting, paper_states), targets[0]),
         Peer(CAREFUL, partial(work, setting, careful_states), targets[1]),
@@ -89,7 +89,7 @@ def _jobs(
 
 
 def _floor_peer(setting: Setting, n_passes: int) -> Peer:
-    """The products of so many passes over all steps, as fast as the machine does them in float32 at its best."""
+    """Return the peer that makes only the products of `n_passes` passes over all steps, at the machine's best rate."""
     return Peer(
         "floor in float32: the products, at the rate of a large convolution", partial(_floor, setting, n_passes)
     )
@@ -143,29 +143,29 @@ def _jax_rollout(setting: Setting) -> Work:
 
 
 def problem(setting: Setting) -> tuple[NCA, Tensor, Tensor]:
-    """A network as before training, (n, 4, 18, 18) mazes of size 16 and their (n, 18, 18) solutions."""
+    """Return an untrained network, (n, 4, 18, 18) mazes of size 16, and their (n, 18, 18) solutions."""
     levels = generate(np.random.default_rng(0), setting.n_mazes, size=setting.size)
     target = torch.from_numpy(shortest_path(levels)).float()
     return NCA(4, **setting.network), torch.from_numpy(one_hot(levels)), target
 
 
 def counted_iterations(n_steps: int) -> list[int]:
-    """The numbers of steps after which the loss looks at the path."""
+    """Return the numbers of steps after which the path enters the loss."""
     return [n_steps // 2, 3 * n_steps // 4, n_steps]
 
 
 def loss(states: Sequence[Tensor], target: Tensor) -> Tensor:
-    """The mean squared error of the path, summed over states."""
+    """Return the mean squared error of the path, summed over states."""
     return torch.stack([mse_loss(state[:, 0].float(), target) for state in states]).sum()
 
 
 def our_states(nca: NCA, maze: Tensor, n_steps: int, keep: Sequence[int]) -> list[Tensor]:
-    """Fused, and nothing but the path."""
+    """Return the paths, (n, 1, H, W) after each of `keep` steps, by the package's rollout."""
     return rollout(nca, maze, keep, n_returned=1)
 
 
 def paper_states(nca: NCA, maze: Tensor, n_steps: int, keep: Sequence[int]) -> list[Tensor]:
-    """One convolution over the maze and the state, and a ReLU, in each step."""
+    """Return the states after each of `keep` steps, where a step is one convolution of maze and state, and a ReLU."""
     kernel, bias = nca.kernel(), nca.biases[0]
     state, states = maze.new_zeros(len(maze), nca.n_channels, *maze.shape[2:]), []
     for n_iterations in range(1, n_steps + 1):
@@ -176,7 +176,7 @@ def paper_states(nca: NCA, maze: Tensor, n_steps: int, keep: Sequence[int]) -> l
 
 
 def careful_states(nca: NCA, maze: Tensor, n_steps: int, keep: Sequence[int]) -> list[Tensor]:
-    """The maze is convolved once, and the channels of a tile lie side by side."""
+    """Return the states after each of `keep` steps, with the maze convolved only once and with channels last."""
     maze = maze.contiguous(memory_format=torch.channels_last)
     (kernel, share), states = nca.encode_maze(maze), []
     kernel = kernel.contiguous(memory_format=torch.channels_last)

@@ -1,7 +1,7 @@
-"""Rows D1 to D3 in JAX: compiled as a whole, channels last, live taps alone, what the maze adds computed once.
+"""Rows D1 to D3 in JAX: one compiled function, channels last, only the used taps, the maze's share computed once.
 
-Convolutions are written as matrix products, in the faster of two ways for each row: XLA's own are 20 times slower on a
-CPU, or their gradients are.
+Convolutions are written as matrix products, because XLA's own convolutions or their gradients are 20 times slower on a
+CPU. Each row uses the faster one of two forms, `side_by_side` and `tap_by_tap`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,21 @@ from torch import Tensor
 from maze_nca_gym.agents.policies.learned import NCA
 
 Weights: TypeAlias = tuple[Any, Any]
-"""Those of live taps, (taps, T + C, C), and the (C,) bias."""
+"""The (taps, T + C, C) weights of the used taps, and the (C,) bias."""
 Convolve: TypeAlias = Callable[[list[Any], Any], Any]
-"""Of the (n, H, W, C) neighbours at each tap and (taps, C, C out) weights."""
+"""(list of the (n, H, W, C) neighbours at each tap, (taps, C, C out) weights) -> (n, H, W, C out)."""
 
 
 def gradient(nca: NCA, maze: Tensor, target: Tensor, n_steps: int, keep: Sequence[int]) -> Callable[[], Any]:
-    """Computes `training.loss` and its gradient with respect to the weights."""
+    """Return a function that computes `training.loss` and its gradient with respect to the weights.
+
+    Args:
+        nca: the network, whose weights are copied.
+        maze: (n, T, H, W) one-hot mazes.
+        target: (n, H, W) solutions.
+        n_steps: number of steps.
+        keep: numbers of steps after which the path enters the loss.
+    """
     inputs, solution = _channels_last(maze), jnp.asarray(target.numpy())
 
     def loss(weights: Weights) -> Any:
@@ -35,24 +43,30 @@ def gradient(nca: NCA, maze: Tensor, target: Tensor, n_steps: int, keep: Sequenc
 
 
 def last_path(nca: NCA, maze: Tensor, n_steps: int) -> Callable[[], Any]:
-    """Computes the path after the last step, (n, H, W)."""
+    """Return a function that computes the path after the last step, (n, H, W).
+
+    Args:
+        nca: the network, whose weights are copied.
+        maze: (n, T, H, W) one-hot mazes.
+        n_steps: number of steps.
+    """
     inputs, weights = _channels_last(maze), _weights(nca)
     function = jax.jit(lambda weights: _paths(nca, weights, inputs, n_steps, tap_by_tap)[-1])
     return lambda: jax.block_until_ready(function(weights))
 
 
 def side_by_side(neighbours: list[Any], weights: Any) -> Any:
-    """One product with all neighbours."""
+    """Convolve by one matrix product, with the channels of all neighbours side by side."""
     return jnp.concatenate(neighbours, axis=-1) @ weights.reshape(-1, weights.shape[-1])
 
 
 def tap_by_tap(neighbours: list[Any], weights: Any) -> Any:
-    """A product for each."""
+    """Convolve by one matrix product for each tap."""
     return sum(maps @ weight for maps, weight in zip(neighbours, weights, strict=True))
 
 
 def _paths(nca: NCA, weights: Weights, maze: Any, n_steps: int, convolve: Convolve) -> Any:
-    """The path after each step, (n_steps, n, H, W)."""
+    """Return the path after each step, (n_steps, n, H, W)."""
     kernel, bias = weights
     share = convolve(_neighbours(nca, maze), kernel[:, : nca.n_tiles]) + bias
 
@@ -64,7 +78,7 @@ def _paths(nca: NCA, weights: Weights, maze: Any, n_steps: int, convolve: Convol
 
 
 def _neighbours(nca: NCA, maps: Any) -> list[Any]:
-    """The maps moved by each live tap, zeros coming in."""
+    """Return (n, H, W, C) maps moved by each used tap, with zeros beyond the edge."""
     size, reach = nca.kernel_size, nca.kernel_size // 2
     padded = jnp.pad(maps, ((0, 0), (reach, reach), (reach, reach), (0, 0)))
     corners = [divmod(tap, size) for tap in nca._taps.tolist()]

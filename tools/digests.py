@@ -4,8 +4,8 @@
     python -m tools.digests check digests.json            # on the commit after it
     python -m tools.digests check digests.json --parts levels states
 
-Hashes of floating-point results (states, updates, populations) are only comparable on one machine. Those of levels and
-answers are the same everywhere.
+Hashes of floating-point results (states, updates, populations) are comparable only on the same machine. Hashes of
+levels and answers are the same everywhere.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PRESETS = {
     "paper-shortest-path-evolved": {"n_channels": 16, "n_levels": 500},
     "paper-diameter-evolved": {"n_channels": 16, "n_levels": 500},
 }
-"""Preset -> options that make its updates cheap without leaving out any part of them."""
+"""Preset -> options that make its updates cheap, but leave out no part of an update."""
 
 
 def digest(*arrays: Any) -> str:
@@ -65,7 +65,7 @@ def digest(*arrays: Any) -> str:
 
 
 def of_levels() -> Iterator[tuple[str, str]]:
-    """Yield the hash of levels of every generator, test set, validation set and benchmark set, with their answers."""
+    """Yield the hashes of levels and answers: of every generator, test set, validation set and benchmark set."""
     for name in GENERATORS:
         for size in (8, 16, (9, 21)):
             tiles = generate(np.random.default_rng(7), 32, size, name)
@@ -84,7 +84,7 @@ def of_levels() -> Iterator[tuple[str, str]]:
 
 @torch.no_grad()
 def of_states() -> Iterator[tuple[str, str]]:
-    """Yield the hash of the weights and of all states of each policy on 64 levels, 40 iterations from zero."""
+    """Yield for each policy the hash of its weights, and the hash of its states in 40 iterations on 64 levels."""
     for name in (name for name, info in list_policies(all=True).items() if info.role in ("main", "variant")):
         policy = load(name)
         tiles = test_levels("random", 10, policy.task, 64).tiles
@@ -115,7 +115,7 @@ def of_updates() -> Iterator[tuple[str, str]]:
 
 
 def of_populations() -> Iterator[tuple[str, str]]:
-    """Yield the hash of the levels of a population after five rounds."""
+    """Yield for two policies the hash of the levels that evolved against the policy for five rounds."""
     for policy in ("nca-shortest-path-small", "diameter"):
         with tempfile.TemporaryDirectory() as folder:
             population = evolve(policy, n=48, rounds=5, size=10, out=folder, picture_every=100)
@@ -131,11 +131,11 @@ PARTS: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
 
 
 def main() -> int:
-    """Write or check the hashes; return 1 if one differs or is missing."""
+    """Write or check the hashes, and return the exit code: 1 if a hash differs or is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=("write", "check"))
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("verb", choices=("write", "check"), help="write hashes to the file, or compare with the file")
+    parser.add_argument("file", type=Path, help="JSON file with the hashes")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="results to hash")
     given = parser.parse_args()
     there = {} if given.verb == "write" else json.loads(given.file.read_text(encoding="utf-8"))
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Write the hashes by which training recognises the test mazes of HRM's Maze-Hard, in all orientations.
+"""Write the hashes of the test mazes of HRM's Maze-Hard in all orientations, so that training can refuse these mazes.
 
 python -m tools.hold_out data/maze-30x30-hard-1k
 """
@@ -17,10 +17,18 @@ from maze_nca_gym.support.files import atomic_write
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the mazes from a folder and write their hashes."""
+    """Read the mazes from a folder and write their hashes.
+
+    Args:
+        arguments: the command line without the program; by default that of this process.
+
+    Raises:
+        ValueError: a file of the folder is missing or is not the published one.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="the folder of the mazes' files, see `bench --data`")
-    parser.add_argument("--out", type=Path, default=Path(original.__file__).with_name(original.HELD_OUT))
+    parser.add_argument("folder", type=Path, help="folder with the files of the mazes, as for `bench --data`")
+    default = Path(original.__file__).with_name(original.HELD_OUT)
+    parser.add_argument("--out", type=Path, default=default, help="file that receives the hashes")
     given = parser.parse_args(arguments)
     tiles, _ = original.read_original("test", given.folder)
     hashes = np.unique(level_hashes(orientations(tiles)))

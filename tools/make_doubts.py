@@ -1,7 +1,7 @@
-"""Write docs/where-they-fail.json, the results of `doubt` for every policy with a card, and the second half of the page
-about them: python -m tools.make_doubts [POLICY ...]
+"""Run `doubt` on every policy with a card, and write its results: python -m tools.make_doubts [POLICY ...]
 
-With names, only these policies are tried again.
+The results go to docs/where-they-fail.json and, as a table and drawings, to the second half of docs/where-they-fail.md.
+With names of policies, only these policies are tried again, and the other results stay.
 """
 
 from __future__ import annotations
@@ -23,17 +23,21 @@ ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "docs/where-they-fail.json", ROOT / "docs/where-they-fail.md"
 SECONDS, SEED = 30.0, 0
 TINY = 6
-"""Number of tiles up to which all mazes are counted on which a policy is correct."""
+"""Largest number of tiles of the mazes that are all tried, to count on how many of them a policy is correct."""
 HEADING = "\n## Every policy\n"
 
 
 def learned() -> list[str]:
-    """Return the names of the policies that ship with a card."""
+    """Return the names of the included policies that have a card."""
     return [name for name in list_policies(all=True) if name in cards()]
 
 
 def result(name: str) -> dict[str, Any]:
-    """Return the facts of a policy: its doubt, and on how many tiny mazes it is correct."""
+    """Run `doubt` on a policy, and count on how many mazes of up to `TINY` tiles the policy is correct.
+
+    Returns:
+        The record of `doubt`, with the entries `tiny` (the counts) and `cpu_seconds`.
+    """
     began = time.process_time()
     found = doubt(name, seconds=SECONDS, seed=SEED).to_json()
     search = Search(Examiner(load(name), None), SEED, 1, TINY, (), (), 1)
@@ -46,7 +50,11 @@ def result(name: str) -> dict[str, Any]:
 
 
 def written(results: dict[str, Any]) -> str:
-    """Return the second half of the page: a table, and a drawing for each failure."""
+    """Return the second half of the page: a table of all policies, and a drawing of each smallest failure.
+
+    Args:
+        results: name of a policy -> what `result` returns for it.
+    """
     rows, drawings = [], []
     for name, each in results.items():
         failure, complete, tiny = each["failure"], each["complete"], each["tiny"]
@@ -70,7 +78,11 @@ def written(results: dict[str, Any]) -> str:
 
 
 def main(names: list[str]) -> None:
-    """Try policies, and write both files."""
+    """Try policies, and write both files.
+
+    Args:
+        names: the policies to try; without names, all.
+    """
     earlier = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     results = {}
     for name in learned():

@@ -1,6 +1,6 @@
-"""Draw pictures of docs/pictures: `python -m tools.make_gallery [FOLDER]`.
+"""Draw the animations of docs/pictures, and levels.png: `python -m tools.make_gallery [FOLDER]`.
 
-The others are drawn by examples, benchmarks and studies; window.png is a screenshot of
+Examples, benchmarks and studies draw the other pictures of that folder, except window.png, which is a screenshot of
 `maze-nca-gym play --generator loops --size 15`.
 """
 
@@ -24,27 +24,27 @@ Field = NDArray[np.float32]
 SIZE = (580, 1000)
 """(height, width) of most animations in pixels."""
 HOLD_SECONDS = 2.5
-"""How long an animation shows its end."""
+"""Time for which an animation shows its last frame."""
 
 
 @dataclass(frozen=True)
 class Animation:
-    """One automaton on one level.
+    """One automaton on one level, or on several levels in turn.
 
     Attributes:
-        name: of the file.
-        title: above the maze.
-        policy: what runs.
-        tiles: (H, W).
-        target: (H, W) bool, what channel 0 shall become.
-        channels: label -> one that is shown, or "A - B", the difference of two where B is positive; the first is the
-            path.
-        every: how many steps lie between two frames.
-        fps: frames a second.
-        size: (height, width) in pixels.
-        highlight: which of the channels that are shown tints the maze; None for none.
-        show_channels: whether the channels have heat maps.
-        later: mazes and targets that follow, each once the automaton has finished with the one before.
+        name: name of the file, without its suffix.
+        title: text above the maze.
+        policy: the automaton.
+        tiles: (H, W) uint8, the first level.
+        target: (H, W) bool, the expected path, channel 0 of the last state.
+        channels: label -> name of the channel that is shown, or "A - B" for the difference of two channels where B is
+            positive. The first entry is the path.
+        every: number of steps from one frame to the next.
+        fps: frames per second.
+        size: (height, width) of the frames in pixels.
+        highlight: label of the channel that tints the maze, or None.
+        show_channels: whether heat maps of the channels are drawn.
+        later: (tiles, target) of further levels. Each replaces the level before when the automaton has finished.
     """
 
     name: str
@@ -63,7 +63,15 @@ class Animation:
 
 @torch.no_grad()
 def animate(animation: Animation, folder: Path) -> Path:
-    """Write a GIF file from the first step to the one with which the automaton has finished, maze after maze."""
+    """Write an animation as a GIF file: for each level, all steps until the automaton has finished.
+
+    Args:
+        animation: the automaton and its levels.
+        folder: folder that receives the file.
+
+    Returns:
+        The path of the file.
+    """
     policy, frames = animation.policy, list[Frame]()
     begun, first = None, 0
     names = list(animation.channels)
@@ -72,12 +80,13 @@ def animate(animation: Animation, folder: Path) -> Path:
         maze = torch.from_numpy(one_hot(tiles[None], policy.n_tiles))
         for step, state in enumerate(iterate(policy, maze, None, begun), start=first):
             values = state[0].numpy()
-            # A hand-coded automaton says when; a learned one, whose numbers need not come to rest, shows it.
+            # A hand-coded automaton states when it has finished. A learned network has finished when its path is the
+            # target, although its numbers may still change.
             told = policy.finished(maze, state, step)
             done = np.array_equal(values[0] > 0.5, target) if told is None else bool(told[0])
             finished = done and step > first
             if finished or step % animation.every == 0:
-                # `scoring.score` measures against one shortest path, which is not every automaton's aim.
+                # `scoring.score` compares with one shortest path, but some automata draw another set of tiles.
                 error = (np.clip(values[0], 0, 1) - target) ** 2
                 snapshot = Snapshot(
                     tiles,
@@ -98,7 +107,7 @@ def animate(animation: Animation, folder: Path) -> Path:
 
 
 def _channel(policy: Policy, state: Field, name: str) -> Field:
-    """See `Animation.channels`."""
+    """Return the values of an entry of `Animation.channels`, (H, W), for a (C, H, W) state."""
     first, *others = (state[policy.channel_names.index(part)] for part in name.split(" - "))
     return np.where(others[0] > 0, first - others[0], 0) if others else first
 
@@ -108,7 +117,7 @@ def _named(*channels: str) -> dict[str, str]:
 
 
 def _find(generator: str, size: int, suits: Callable[[Tiles], bool], **options: float) -> Tiles:
-    """The first of a thousand levels that suits."""
+    """Return the first of a thousand levels that fulfils a condition."""
     return next(filter(suits, generate(np.random.default_rng(0), 1000, size, generator, **options)))
 
 
@@ -123,7 +132,7 @@ def _all_shortest_paths(tiles: Tiles) -> NDArray[np.bool_]:
 
 
 def shortest_path() -> Animation:
-    """The canonical solver: a flood from the target, then pointers lead the path, here never up."""
+    """Return the canonical solver on a maze: a flood from the target sets pointers, which the path follows."""
     tiles = _find("loops", 15, _has_path(34, 40))
     return Animation(
         "shortest-path",
@@ -137,7 +146,7 @@ def shortest_path() -> Animation:
 
 
 def bidirectional_flood() -> Animation:
-    """The paper's Dijkstra map generation and path extraction."""
+    """Return the paper's Dijkstra map generation and path extraction on a maze."""
     tiles = _find("random", 15, _has_path(24, 30), wall_probability=0.35)
     return Animation(
         "bidirectional-flood",
@@ -152,7 +161,7 @@ def bidirectional_flood() -> Animation:
 
 
 def depth_first() -> Animation:
-    """The paper's depth-first search."""
+    """Return the paper's depth-first search on a maze."""
     tiles = _find("loops", 9, _has_path(10, 20), loop_fraction=0.2)
     return Animation(
         "depth-first",
@@ -167,7 +176,7 @@ def depth_first() -> Animation:
 
 
 def diameter() -> Animation:
-    """The paper's Alg. 1."""
+    """Return the paper's Alg. 1, which draws the diameter, on a maze."""
     tiles = clear_endpoints(_find("kruskal", 9, lambda tiles: 20 <= solvers.eccentricities(tiles).max() <= 24))
     return Animation(
         "diameter",
@@ -182,7 +191,7 @@ def diameter() -> Animation:
 
 
 def learned() -> Animation:
-    """The network that was guided by answers on mazes of at most 24x24."""
+    """Return a network that was trained on mazes of at most 24x24, on a maze of 101x101."""
     tiles = _find("perfect", 101, _has_path(500, 600))
     return Animation(
         "learned-101",
@@ -198,7 +207,7 @@ def learned() -> Animation:
 
 
 def healing() -> Animation:
-    """The network that checks itself: a gap opens, then the target moves."""
+    """Return the self-stabilising network on a maze in which a gap opens and then the target moves."""
     tiles = _find("loops", 15, _has_path(40, 50))
     opened = min(_with_gaps(tiles), key=lambda maze: solvers.shortest_path(maze).sum())
     moved = opened.copy()
@@ -217,7 +226,7 @@ def healing() -> Animation:
 
 
 def hero() -> Animation:
-    """The network that checks itself: the maze is flooded, a wall is drawn across the path, it heals."""
+    """Return the self-stabilising network on a maze in which a wall blocks the finished path."""
     tiles = _find("loops", 23, _has_path(60, 90))
     blocked = _with_wall_across(tiles)
     return Animation(
@@ -236,17 +245,17 @@ def hero() -> Animation:
 
 
 def _with_wall_across(tiles: Tiles) -> Tiles:
-    """The level with a wall on the tile of its path that makes the way longest, and leaves one."""
+    """Return the level with a wall on its path. Of all such walls that leave a path, this one makes it longest."""
     blocked = []
     for row, col in np.argwhere(solvers.shortest_path(tiles) & (tiles == Tile.EMPTY)):
         maze = tiles.copy()
         maze[row, col] = Tile.WALL
         blocked.append(maze)
-    return max(blocked, key=lambda maze: solvers.distances(maze)[maze == Tile.TARGET].item())  # -1 where none is left
+    return max(blocked, key=lambda maze: solvers.distances(maze)[maze == Tile.TARGET].item())  # -1 without a path
 
 
 def _with_gaps(tiles: Tiles) -> Iterator[Tiles]:
-    """The level with one of its inner walls open, each in turn."""
+    """Yield the level without one of its inner walls, for each inner wall."""
     for row, col in np.argwhere(tiles == Tile.WALL):
         if 0 < row < len(tiles) - 1 and 0 < col < len(tiles[0]) - 1:
             gap = tiles.copy()
@@ -255,7 +264,7 @@ def _with_gaps(tiles: Tiles) -> Iterator[Tiles]:
 
 
 def draw_levels(folder: Path) -> Path:
-    """Write one level of each generator, with its name and its solution, as levels.png."""
+    """Write levels.png, a level of each generator with the solution and the generator's name; return its path."""
     pictures = []
     for name in GENERATORS:
         tiles = _find(name, 21, _has_path(32, 50))
@@ -264,7 +273,7 @@ def draw_levels(folder: Path) -> Path:
 
 
 def main(folder: Path) -> None:
-    """Draw everything."""
+    """Draw all animations and levels.png into a folder."""
     torch.set_num_threads(1)
     folder.mkdir(parents=True, exist_ok=True)
     for animation in (shortest_path, bidirectional_flood, depth_first, diameter, learned, healing, hero):

@@ -1,6 +1,6 @@
 """Write the tutorials and exercises as notebooks, without running them: python -m tools.make_notebooks FOLDER.
 
-It takes a second, and needs nbformat, which Jupyter brings.
+Needs nbformat, which is installed with Jupyter.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ ROOT = Path(__file__).parents[1]
 
 
 def write(*, folder: Path = Path("runs/notebooks")) -> list[Path]:
-    """Write a notebook for each tutorial and exercise, and one with gaps for each exercise; return their paths.
+    """Write a notebook for each tutorial, and two for each exercise: one with the solutions and one with gaps.
 
     Args:
-        folder: folder of the notebooks.
+        folder: folder that receives the notebooks.
+
+    Returns:
+        The paths of the notebooks.
     """
     sys.path.append(str(ROOT / "docs" / "site"))
     import tutorial_pages

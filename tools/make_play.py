@@ -1,4 +1,4 @@
-"""Write the policies of the page `docs/play`, and the rules, networks and still pictures of the article `docs/article`.
+"""Write the policies of the page `docs/play`, and the rules, networks and pictures of the article `docs/article`.
 
 python -m tools.make_play
 """
@@ -56,7 +56,7 @@ POLICIES = (
     "nca-diameter-exact-weights",
     "nca-diameter-hinted",
 )
-"""Policies of the page, the one that it begins with first."""
+"""Policies of the page. The page opens with the first policy."""
 
 ARTICLE = Path(__file__).parents[1] / "docs" / "article"
 OPERATORS = {operator.and_: "&", operator.or_: "|", operator.xor: "^", operator.invert: "~"}
@@ -65,7 +65,7 @@ S = PathSignal
 
 
 def path_theorem(path: CanonicalPath) -> Theorem:
-    """Return the theorem of the article about a path's signals, by which `prove` refuses sabotaged rules."""
+    """Return the article's theorem about the signals of a path, with which `prove` refutes the sabotaged rules."""
 
     def signals(picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
         flood, order = flooded(picture, at, t), path.order
@@ -80,7 +80,7 @@ def path_theorem(path: CanonicalPath) -> Theorem:
 
 
 def without_order() -> Automaton:
-    """Return the shortest path's automaton with the path entering every nearer neighbour at once."""
+    """Return the automaton of the shortest path, changed so that the path enters all nearer neighbours at once."""
     made: Any = IntEnum
     names = ["PATH", "FLOOD", *(f"NEAR_{to}" for to in DIRECTIONS), *(f"ENTER_{to}" for to in DIRECTIONS)]
     signals = made("EveryWaySignal", names, start=0)
@@ -104,7 +104,12 @@ def without_order() -> Automaton:
 
 
 def with_rules(name: str, rules: Mapping[IntEnum, Rule]) -> Automaton:
-    """Return the shortest path's automaton with other rules of some signals."""
+    """Return the automaton of the shortest path with some rules replaced.
+
+    Args:
+        name: name of the new automaton.
+        rules: signal -> the rule that replaces the signal's own rule.
+    """
     return replace(
         SHORTEST_PATH,
         name=name,
@@ -132,27 +137,27 @@ SABOTAGED: dict[str, Automaton] = {
         without_order(),
     )
 }
-"""Automata of which the article shows that they are wrong, by name."""
+"""Automata with a mistake, by name. The article shows the mistakes."""
 WORDS = {"flood_low": "wet, 1st", "flood_high": "wet, 2nd"}
-"""What the article calls some channels."""
+"""Channel -> its label in the article, if that differs from the channel's name."""
 REFUSED = {
     "clause": ["ENTER_L is what the theorem says"],
     "arrows": [f"NEAR_{to} is what the theorem says" for to in "ULD"],
     "seeping": ["FLOOD is what the theorem says"],
     "every-way": [f"ENTER_{to} is what the theorem says" for to in "LDR"],
 }
-"""For each of them the lemmas that `prove` refuses."""
+"""Name of a sabotaged automaton -> the lemmas that `prove` refutes."""
 
 
 _DRAWN = Path(__file__).with_name("article_mazes.txt").read_text(encoding="utf-8").strip().split("\n\n")
 MAZES = {name: drawing for name, _, drawing in (maze.partition(":\n") for maze in _DRAWN)}
-"""Mazes with which the article's figures begin."""
+"""Name of a figure of the article -> the maze with which the figure begins, as text."""
 PORTAL = ((5, 11), (4, 5))
-"""The tiles that the portal of its last figure joins at first."""
+"""The two tiles that the portal of the last figure joins at the beginning."""
 
 
 def files() -> dict[str, bytes]:
-    """Return the content of every file of the page by its name."""
+    """Return the content of each file of policies for the page, by the file's name."""
     loaded = {name: load(name) for name in POLICIES}
     about = list_policies(all=True)
     return {
@@ -162,7 +167,7 @@ def files() -> dict[str, bytes]:
 
 
 def article_files() -> dict[str, bytes]:
-    """Return the content of every file of the article's data by its name."""
+    """Return the content of each data file and picture of the article, by the file's name."""
     compiled, healing = (compile_automaton(name)[0] for name in ("shortest-path", "shortest-path-healing"))
     compiled.highlight = healing.highlight = "flood_low"
     mazes = {name: to_text(parse(text)) for name, text in MAZES.items()}
@@ -184,7 +189,14 @@ def article_files() -> dict[str, bytes]:
 
 
 def nodes_of(rules: Iterable[Term]) -> tuple[list[list[Any]], list[int]]:
-    """Return the steps of some rules in the form of `docs/play/booleans.js`, and the place of each rule among them."""
+    """Return rules as a list of operations, in the form that `docs/play/booleans.js` evaluates.
+
+    Args:
+        rules: the rules. Equal parts of several rules become one operation.
+
+    Returns:
+        The operations in the order of evaluation, each with the indices of its operands; and the index of each rule.
+    """
     places, known = dict[str, int](), dict[Term, int]()
 
     def place_of(part: Term) -> int:
@@ -209,13 +221,13 @@ def nodes_of(rules: Iterable[Term]) -> tuple[list[list[Any]], list[int]]:
 
 
 def to_rules(automaton: Automaton, name: str, like: Any, **further: Any) -> bytes:
-    """Return an automaton's rules as a script of the article, in the form of `docs/play/booleans.js`.
+    """Return an automaton's rules as a script for the article, which `docs/play/booleans.js` evaluates.
 
     Args:
         automaton: the automaton.
-        name: its name in the article.
-        like: a network of the same task, of which the file has all but the weights.
-        further: further entries of the file.
+        name: name of the automaton in the article.
+        like: a network of the same task. The script takes all entries of the network's export except the weights.
+        further: further entries of the script.
     """
     nodes, roots = nodes_of([*automaton.terms.values()])
     content = json.loads(to_json(like, name))
@@ -233,7 +245,14 @@ def to_rules(automaton: Automaton, name: str, like: Any, **further: Any) -> byte
 
 
 def stills(compiled: NCA) -> dict[str, str]:
-    """Return the article's pictures for browsers without scripts, as SVG by the names of its figures."""
+    """Return the article's pictures for browsers without scripts.
+
+    Args:
+        compiled: the compiled network of the shortest path. One picture shows the weights of its flood.
+
+    Returns:
+        Name of a figure -> its picture as SVG.
+    """
     tiles = {name: parse(text) for name, text in MAZES.items()}
     signals = {
         name: np.concatenate(list(SHORTEST_PATH.trace(tiles[name][None]))) for name in ("flood", "walk", "proof")
@@ -298,7 +317,15 @@ def _maze(
     arrows: Mapping[str, NDArray[Any]] | None = None,
     numbers: NDArray[Any] | None = None,
 ) -> str:
-    """Return a (H, W) maze as parts of an SVG, ten units a tile."""
+    """Return the SVG elements of a (H, W) maze, with ten units per tile.
+
+    Args:
+        tiles: (H, W) uint8.
+        shade: (H, W) float, the opacity of the shade of each tile.
+        path: (H, W) bool, tiles that a line connects.
+        arrows: direction -> (H, W) bool, the tiles with an arrow in that direction.
+        numbers: (H, W) int, written on the empty tiles off the path.
+    """
     found, runs = [], ""
     for row, walls in enumerate(tiles == Tile.WALL):  # a rectangle for each run of walls in a row
         changes = np.flatnonzero(np.diff(np.concatenate([[False], walls, [False]])))
@@ -352,7 +379,12 @@ def _picture(drawn: str, width: int, height: int) -> str:
 
 
 def write(folder: Path, new: Mapping[str, bytes]) -> None:
-    """Write all files of a folder, and remove others of their kinds that it had before."""
+    """Write files into a folder, and remove the folder's other files with the same suffixes.
+
+    Args:
+        folder: the folder, which is created if necessary.
+        new: name of a file -> its content.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in new.items():
         with atomic_write(folder / name) as file:
@@ -363,7 +395,7 @@ def write(folder: Path, new: Mapping[str, bytes]) -> None:
 
 
 def main() -> None:
-    """Write all files of both."""
+    """Write all files of the page and of the article."""
     write(FOLDER, files())
     write(ARTICLE / "data", article_files())
 

@@ -20,7 +20,12 @@ HEAD = "| task | question | lines | signals | verdict | seconds | helpers, weigh
 
 
 def row(example: dict[str, Any], name: str) -> str:
-    """Return the row of a task."""
+    """Prove the automaton of a task, compile it, and return the task's row of the table.
+
+    Args:
+        example: the names that the example defines.
+        name: name of the task in the example's `WORLDS`.
+    """
     automaton, began = example["opened"](name), time.process_time()
     proof = prove(automaton)
     seconds = time.process_time() - began
@@ -34,7 +39,7 @@ def row(example: dict[str, Any], name: str) -> str:
 
 
 def table(example: str) -> str:
-    """Return the table of the tasks of an example."""
+    """Return the table of all tasks of an example, a file of `examples` without `.py`."""
     worlds = runpy.run_path(str(ROOT / f"examples/{example}.py"))
     return HEAD + "".join(row(worlds, name) for name in worlds["WORLDS"])
 

@@ -4,8 +4,8 @@ python -m tools.prose                            # rates of every page and packa
 python -m tools.prose --show pronoun docs/a.md   # each place, with its line
 python -m tools.prose --lower                    # store today's rates where they are lower than the stored ones
 
-`CONTRIBUTING.md` has the rules that these counts follow from. A count finds a habit; whether a page is clear, only a
-reader can say. `tests/test_prose.py` compares the rates with `tests/prose_rates.json`, so that they only fall.
+The counts follow from the rules in `CONTRIBUTING.md`. A count finds a habit, but only a reader can judge whether a page
+is clear. `tests/test_prose.py` compares the rates with `tests/prose_rates.json`, so that rates can only fall.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "tests" / "prose_rates.json"
 PER = 10_000
-"""Rates are hits in so many words."""
+"""Number of words to which a rate refers."""
 LONGEST = 1500
-"""Words of the longest page that is written by hand."""
+"""Largest number of words of a page that is written by hand."""
 GENERATED = {"docs/leaderboard.md", "docs/leaderboard-sources.md", "docs/scaling.md"}
 
 
 class Habit(NamedTuple):
-    """A habit: the pattern that finds it, and the largest rate that is fine on a page and in docstrings."""
+    """A habit: its pattern, and the largest acceptable rates on a page and in docstrings."""
 
     pattern: str
     page: float
@@ -61,7 +61,7 @@ HABITS: Mapping[str, Habit] = {
 
 
 def of_page(text: str) -> str:
-    """Return the sentences of a page in Markdown: no code, tables, headings, comments and addresses."""
+    """Return the text of a page in Markdown without code, tables, headings, comments and addresses."""
     for left_out in (r"```.*?```", r"<!--.*?-->", r"`[^`\n]*`"):
         text = re.sub(left_out, _lines, text, flags=re.DOTALL)
     text = re.sub(r"(?m)^(?:\||#| {4}|!\[).*$", "", text)
@@ -103,12 +103,13 @@ def hits(text: str) -> dict[str, int]:
 
 
 def limit(name: str, habit: str) -> float:
-    """Return the rate that is fine in a page or package."""
+    """Return the largest acceptable rate of a habit on a page, or in the docstrings of a package."""
     return HABITS[habit].page if name.endswith(".md") else HABITS[habit].docstring
 
 
 def rates() -> dict[str, dict[str, float]]:
-    """Return the rates that are above their limits, by page or package and habit; "words" is a page above `LONGEST`."""
+    """Return the rates above their limits, by page or package and habit. "words" is the length of a page that exceeds
+    `LONGEST`."""
     found: dict[str, dict[str, float]] = {}
     for name, text in texts().items():
         words = n_words(text)
@@ -123,9 +124,9 @@ def rates() -> dict[str, dict[str, float]]:
 def main() -> None:
     """Print rates or places, or store lower rates."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--show", metavar="HABIT", choices=list(HABITS))
-    parser.add_argument("--lower", action="store_true")
-    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--show", metavar="HABIT", choices=list(HABITS), help="print the places of a habit")
+    parser.add_argument("--lower", action="store_true", help="store today's rates where they are lower")
+    parser.add_argument("files", nargs="*", type=Path, help="pages or modules for --show")
     options = parser.parse_args()
     if options.show:
         for path in options.files:

@@ -7,12 +7,12 @@
     python -m tools.publish_model scores nca-shortest-path-small runs/evaluate/results.json \
         --measured "..."
 
-`iterations` chooses a model's number of iterations on validation levels, before it is measured on any test set.
+`iterations` chooses a model's number of iterations on validation levels, before any measurement on a test set.
 
     python -m tools.publish_model earn nca-shortest-path-hinted
 
-`earn` proves again what a model of the package states, and stores the digests of what that is about, in its file and on
-its card. It is needed after the rules of an automaton have changed, or the way in which digests are made.
+`earn` proves the guarantees of an included model again, and stores them in the model's file and on its card, with
+digests of the rules and the weights. Use this command after a change of an automaton's rules or of the digests.
 """
 
 from __future__ import annotations
@@ -42,16 +42,17 @@ FOLDER = Path(str(pretrained.__file__)).parent
 METRICS = ("accuracy", "paper_accuracy", "complete", "optimal")
 ORDER = ("task", "description", "role", "when", "unshipped", "highlight", "measured", "guarantees", "made_by")
 ORDER += ("made_in", "versions", "data", "supervision", "modules")
-"""Order of the entries of a card; others come last. The modules register what its configuration names."""
+"""Order of the entries of a card; other entries come last. `modules` lists the modules to import before the
+configuration is used, because these modules register names that occur in the configuration."""
 
 
 def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
     """Return the entries of a card about the origin of a model.
 
     Args:
-        run: the `config.json` of its run. An experiment of several trainings states the supervision instead of a
-            configuration.
-        seconds: the time that the training took.
+        run: the `config.json` of the model's run. The file of an experiment with several trainings has an entry
+            `supervision` instead of `configuration`.
+        seconds: duration of the training.
     """
     imported = re.search(r"--import (\S+)", run["command"])
     return {
@@ -69,10 +70,11 @@ def scores(results: dict[str, Any], name: str) -> dict[str, Any]:
 
     Args:
         results: `results.json` of an evaluation.
-        name: name of the policy. An evaluation of a single policy may have another name for it, such as its file's.
+        name: name of the policy. If the evaluation has only one policy, that policy may have another name, such as the
+            name of its file.
 
     Raises:
-        ValueError: the evaluation has no such policy.
+        ValueError: the evaluation has several policies, but none of that name.
     """
     policies = results["configuration"]["policies"]
     rows = [row for row in results["rows"] if row["policy"] == name or len(policies) == 1]
@@ -83,14 +85,14 @@ def scores(results: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a set's metrics with their 95 % intervals, and the stability there without its curve."""
+    """Return the results on one test set: metrics with 95 % intervals, agreement, and stability without its curve."""
     kept = {"n_levels": row["n_levels"], "n_steps": row["n_steps"], "metrics": row["measures"]}
     stability = row["stability"] and {key: part for key, part in row["stability"].items() if key != "curve"}
     return {"levels": row["levels"], **_rounded({**kept, "agreement": row["agreement"], "stability": stability})}
 
 
 def _rounded(value: Any) -> Any:
-    """Return a value with all floats in it rounded to six decimals."""
+    """Return a JSON value with all its floats rounded to six decimals."""
     if isinstance(value, float):
         return round(value, 6)
     if isinstance(value, dict):
@@ -99,13 +101,18 @@ def _rounded(value: Any) -> Any:
 
 
 def read_card(name: str) -> dict[str, Any]:
-    """Return the card of a policy of the package, as it is on disk."""
+    """Return the card of an included policy from its file."""
     card: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     return card
 
 
 def write_card(name: str, **changes: Any) -> None:
-    """Replace entries of the card of a policy of the package; None leaves one unchanged."""
+    """Replace entries of the card of an included policy.
+
+    Args:
+        name: name of the policy.
+        changes: the new entries. An entry that is None leaves the card's entry unchanged.
+    """
     path = FOLDER / f"{name}.json"
     there = read_card(name) if path.exists() else {}
     content = {**there, **{key: value for key, value in changes.items() if value is not None}}
@@ -115,7 +122,13 @@ def write_card(name: str, **changes: Any) -> None:
 
 
 def publish_model(name: str, run: Path, description: str) -> None:
-    """Copy the model of a run into the package, and write its origin on a card."""
+    """Copy the model of a run into the package, and write its origin on a card.
+
+    Args:
+        name: name of the new policy.
+        run: folder of the training run.
+        description: one line about the policy for its card.
+    """
     model = load_model(run / "model.safetensors")
     said = json.loads((run / "config.json").read_text(encoding="utf-8"))
     about = origin(said, said["seconds"] if "seconds" in said else read_metrics(run / "metrics.jsonl")[-1]["seconds"])
@@ -124,9 +137,11 @@ def publish_model(name: str, run: Path, description: str) -> None:
 
 
 def publish_iterations(name: str, families: list[str] | None) -> None:
-    """Choose the iterations of a model of the package, and store them in its file and on its card.
+    """Choose the number of iterations of an included model, and store it in the model's file and on its card.
 
-    By default the validation levels are of the families on which it was trained.
+    Args:
+        name: name of the policy.
+        families: families of the validation levels; by default the families on which the model was trained.
     """
     model = load_model(FOLDER / f"{name}.safetensors")
     card = read_card(name)
@@ -141,12 +156,13 @@ def publish_iterations(name: str, families: list[str] | None) -> None:
 
 
 def publish_earned(name: str) -> None:
-    """Prove again what a model of the package states, and store what that is about, in its file and on its card.
+    """Prove the guarantees of an included model again, and store them with new digests in its file and on its card.
 
-    Weights that are written by hand follow no automaton: what is argued of them is stated again.
+    Weights that were written by hand follow no automaton, so their guarantees are copied from the card, because nothing
+    can be proven again.
 
     Raises:
-        ValueError: less is proven than its card says.
+        ValueError: the proven guarantees differ from the guarantees on the card.
     """
     model, card = load_model(FOLDER / f"{name}.safetensors"), read_card(name)
     before = card["guarantees"]
@@ -155,7 +171,7 @@ def publish_earned(name: str) -> None:
         proof = prove(automaton)
         stated = earned(automaton, model, certify(model, automaton=automaton), proof)
         kept = [(name, before[name], stated.to_json()[name]) for name in ("exact", "bound", "verdict", "basis")]
-        check(all(was == now for _, was, now in kept), f"{name} has earned something else than before: {kept}")
+        check(all(was == now for _, was, now in kept), f"the guarantees of {name} differ from its card: {kept}")
     else:
         stated = Guarantees.from_json({**before, "about": asdict(subject_of(model))})
     model.guarantees = stated
@@ -165,7 +181,13 @@ def publish_earned(name: str) -> None:
 
 
 def publish_scores(name: str, results: Path, measured: str | None) -> None:
-    """Write the results of an evaluation on a card."""
+    """Write the results of an evaluation on a card.
+
+    Args:
+        name: name of the policy.
+        results: `results.json` of the evaluation.
+        measured: one line about the measurement for the card, or None.
+    """
     write_card(name, **scores(json.loads(results.read_text(encoding="utf-8")), name), measured=measured)
 
 
@@ -187,9 +209,9 @@ def main() -> None:
         part.set_defaults(publish=publish)
     iterations.add_argument("--families", nargs="+", help="families of the validation levels")
     model.add_argument("run", type=Path, help="folder of the training run")
-    model.add_argument("--description", required=True, help="one line, such as those of the existing cards")
-    figures.add_argument("results", type=Path, help="results.json of `maze-nca-gym evaluate` with that policy")
-    figures.add_argument("--measured", help="one line: what was measured, on which levels")
+    model.add_argument("--description", required=True, help="one line about the policy, as on the existing cards")
+    figures.add_argument("results", type=Path, help="results.json of `maze-nca-gym evaluate` with this policy")
+    figures.add_argument("--measured", help="one line for the card: the metrics and the levels")
     arguments = vars(parser.parse_args())
     arguments.pop("publish")(**arguments)
 

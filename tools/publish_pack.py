@@ -22,20 +22,23 @@ from maze_nca_gym.support.names import check_count
 
 FOLDER = Path(str(maze_nca_gym.__file__)).parent / "mazes" / "packs"
 FIGURES = {"regret": "mean_fitness", "solution length": "mean_solution_length", "complete": "complete"}
-"""Measurement in a pack's description -> name of the statistic."""
+"""Measurement in a pack's description -> the statistic of `metrics.jsonl` that it reports."""
 PER_LEVEL = ("tiles", "id", "last_seen", "n_seen", "completed", "fitness")
 """Arrays with one entry per level."""
 
 
 def publish(name: str, run: Path, n: int, of_root: int, folder: Path) -> Path:
-    """Write a pack; return its path.
+    """Choose the hardest levels of an evolved population, and write them as a pack.
 
     Args:
         name: name of the pack.
         run: the folder of a run of `maze-nca-gym evolve`.
         n: number of levels in the pack.
-        of_root: largest number of levels with one first ancestor, so that not all are alike.
-        folder: receives the pack.
+        of_root: largest number of levels that descend from the same initial level, so that the levels differ.
+        folder: folder that receives the pack.
+
+    Returns:
+        The path of the pack.
 
     Raises:
         ValueError: the population cannot be read, or has too few levels.
@@ -65,7 +68,7 @@ def publish(name: str, run: Path, n: int, of_root: int, folder: Path) -> Path:
 
 
 def _choose(population: LevelPopulation, n: int, of_root: int) -> NDArray[np.int64]:
-    """Return (n,) indices of the levels by descending regret; among equals, longer solutions come first."""
+    """Return the (n,) indices of the hardest levels, by descending regret and then by descending solution length."""
     check_count("n", n, 1)
     members, roots = population.members, Counter[int]()
     chosen = []
@@ -80,7 +83,7 @@ def _choose(population: LevelPopulation, n: int, of_root: int) -> NDArray[np.int
 
 
 def _measured(population: LevelPopulation, chosen: NDArray[np.int64]) -> dict[str, float]:
-    """Return the mean measurements of the pack's levels."""
+    """Return the mean of each of `FIGURES` over the chosen levels."""
     members = population.members[chosen]
     values = (members["fitness"], members["length"], population.complete_rate[chosen])
     return {label: float(value.mean()) for label, value in zip(FIGURES, values, strict=True)}
@@ -92,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("name", help="name of the pack: evolved-TASK-SIZE")
     parser.add_argument("run", type=Path, help="folder of a run of `maze-nca-gym evolve`")
     parser.add_argument("--n", type=int, default=1000, help="number of levels in the pack")
-    parser.add_argument("--of-root", type=int, default=50, help="largest number of levels with one first ancestor")
+    parser.add_argument("--of-root", type=int, default=50, help="largest number of levels with the same ancestor")
     given = parser.parse_args(arguments)
     path = publish(given.name, given.run, given.n, given.of_root, FOLDER)
     print(f"{path}: {path.stat().st_size / 1024:,.0f} KiB")

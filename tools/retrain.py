@@ -3,9 +3,9 @@
     python -m tools.retrain nca-shortest-path-hinted
     python -m tools.retrain nca-shortest-path --threads 2 --out runs/retrain
 
-It uses the card's configuration instead of its command, since presets may have changed. Weights depend on the versions
-of torch and NumPy and on the processor, so other bits do not prove an error; the largest difference is printed too.
-docs/choices.md has a table of the models that were retrained.
+The training uses the configuration on the card instead of the command, because presets may have changed. Weights also
+depend on the versions of torch and NumPy and on the processor, so different bits do not prove an error. Therefore the
+tool prints the largest difference too. docs/choices.md lists the models that were retrained.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from maze_nca_gym.support.names import unknown_name
 
 @dataclass(frozen=True)
 class Comparison:
-    """The weights of a published model compared with those of a new run.
+    """A comparison of the weights of a published model with the weights of a new run.
 
     Attributes:
         published: hash of the published weights.
         ours: hash of the new weights.
-        difference: the largest absolute difference of two weights.
+        difference: the largest absolute difference between corresponding weights.
     """
 
     published: str
@@ -66,11 +66,12 @@ def retrain(name: str, card: Mapping[str, Any], folder: Path, threads: int | Non
         name: name of the model, for messages.
         card: the card, as `publish_model` writes it.
         folder: the folder of the run. A run that was stopped is resumed, unless it learns from hints.
-        threads: number of CPU threads, by default that on the card.
+        threads: number of CPU threads, by default the number on the card.
 
     Raises:
-        ValueError: the card has no configuration, one that this version cannot read, or that of the last of several
-            runs; the message has the commands of these.
+        ValueError: the card has no configuration or a configuration that this version cannot read; or the model was
+            trained in several runs, and the card describes only the last run. The message then lists the commands of
+            all runs.
     """
     configuration = card.get("configuration")
     if configuration is None:
@@ -88,19 +89,19 @@ def retrain(name: str, card: Mapping[str, Any], folder: Path, threads: int | Non
 
 
 def compare(published: Policy, ours: Policy) -> Comparison:
-    """Compare the weights of two policies of one shape."""
+    """Compare the weights of two policies whose weights have equal names and shapes."""
     left, right = published.state_dict(), ours.state_dict()
-    # Python's max would drop a NaN that is not the first
+    # torch's max keeps a NaN, but Python's max would drop a NaN that does not come first
     difference = float(torch.stack([(left[name] - right[name]).abs().max() for name in left]).max())
     return Comparison(weights_hash(left), weights_hash(right), difference)
 
 
 def main() -> None:
-    """Run the command line; the exit code is 1 if weights differ."""
+    """Run the command line. The exit code is 1 if weights differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", help="name of the model")
     parser.add_argument("--out", type=Path, default=Path("runs/retrain"), help="folder of the runs")
-    parser.add_argument("--threads", type=int, help="number of CPU threads, by default that on the card")
+    parser.add_argument("--threads", type=int, help="number of CPU threads, by default the number on the card")
     arguments = parser.parse_args()
     known = {name: card for name, card in cards().items() if "unshipped" not in card}
     if arguments.name not in known:

@@ -24,7 +24,7 @@ from typing_extensions import Unpack as Unpack
 
 
 def _type(option: Option) -> str:
-    """Return the type that callers may pass, without None: a list for a tuple, one value in place of several."""
+    """Return the type that callers may pass, without None. For a tuple they may also pass a list or a single value."""
     found = []
     for kind in kinds_of(option.type):
         items = get_args(kind)
@@ -36,7 +36,7 @@ def _type(option: Option) -> str:
 
 
 def written() -> str:
-    """Return the text of the file."""
+    """Return the text of `keywords.pyi`."""
     records: dict[str, Mapping[str, Option]] = {
         "TrainOptions": OPTIONS,
         "HintOptions": options_of_hints({}),
@@ -47,7 +47,7 @@ def written() -> str:
     for name, options in records.items():
         lines.append(f"class {name}(TypedDict, total=False):")
         for option in options.values():
-            is_optional = option.optional or name != "TrainOptions"  # elsewhere None counts as not given
+            is_optional = option.optional or name != "TrainOptions"  # the other records treat None as "use the default"
             lines.append(f"    {option.name}: {_type(option)}{' | None' * is_optional}")
         lines.append("")
     return "\n".join(lines)
