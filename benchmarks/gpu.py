@@ -206,8 +206,10 @@ def cells(line: Line) -> tuple[str, ...]:
 
 
 def advice(lines: list[Line]) -> Table:
-    """Return the recommended setting for each job and precision: the fastest setting, or the default if that is nearly as
-    fast (`ENOUGH`). A row also lists the ways that were not measured."""
+    """Return the recommended setting for each job and precision: the fastest, or the default if it is nearly as fast.
+
+    `ENOUGH` is the factor that decides. A row also lists the ways that were not measured.
+    """
     default, rows = (next(iter(WAYS)), next(iter(FORMATS))), []
     for job, precision in dict.fromkeys((line.job, line.precision) for line in lines if line.precision):
         times = {
