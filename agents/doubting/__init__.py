@@ -1,1 +1,1 @@
-"""The smallest maze on which a policy fails: how mazes are examined, searched and shrunk, and the record of it."""
+"""The command `doubt`: it searches for a maze on which a policy fails, shrinks this maze, and records the result."""

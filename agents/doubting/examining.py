@@ -1,4 +1,5 @@
-"""Runs of a policy on mazes of any kind, which show whether it solves them, by the rule of environments and `solve`."""
+"""Runs of a policy on mazes of any kind, which show whether the policy solves them, by the rule of environments and
+`solve`."""
 
 from __future__ import annotations
 
@@ -19,19 +20,21 @@ from ..rollouts.pytorch import threads
 from ..rollouts.scores import usual_batch
 
 SMALL_BATCH_TILES = 1 << 15
-"""Number of tiles that run at once where `usual_batch` has fewer: small mazes in small batches would be slow."""
+"""Smallest number of tiles in a batch. `usual_batch` alone would run small mazes in small batches, which is slow."""
 
 N_TRIED = 8
-"""Number of mazes of a shape on which a policy has to raise an error before the shape counts as refused."""
+"""Number of mazes of a shape that are tried if the policy raises errors. If all of them fail, the policy refuses the
+shape."""
 
 
 class Examined(NamedTuple):
-    """The results of a policy on N mazes, or on the first n of them if there was an error.
+    """The results of a policy on N mazes or, if the policy raised an error, on the mazes up to the error.
 
     Attributes:
-        failed: (n,) bool, whether the policy never showed a correct answer within its limit; n < N after an error.
+        failed: (n,) bool, whether the policy never showed a correct answer within its limit. n = N, or fewer after an
+            error.
         steps: (n,) int64, iterations until the answer was correct, or until the episode ended without a correct answer.
-        error: the error on the last of these mazes; empty if there was none.
+        error: the error on the last of these mazes, in words; empty if there was no error.
     """
 
     failed: NDArray[np.bool_]
@@ -45,14 +48,15 @@ class Examiner:
 
     Attributes:
         policy: the policy, on any device.
-        steps: the limit, or None for `step_limit` of each maze on its own, so that no result depends on other mazes.
+        steps: the limit of iterations, or None for `step_limit` of each maze alone, so that no result depends on other
+            mazes.
     """
 
     policy: Policy
     steps: int | None
 
     def limits(self, levels: Batch) -> NDArray[np.int64]:
-        """Return the limit of iterations on each level, (N,)."""
+        """Return the limit of iterations on each of N levels, (N,) int64."""
         if self.steps is not None:
             return np.full(len(levels), self.steps)
         lengths, firsts, groups = np.unique(lengths_of(levels.target), return_index=True, return_inverse=True)
@@ -63,7 +67,7 @@ class Examiner:
         """Return the results of the policy on mazes.
 
         Args:
-            tiles: (N, H, W) uint8.
+            tiles: (N, H, W) uint8, the mazes.
             targets: (N, H, W) or (N, K, H, W) bool, their canonical solutions.
         """
         levels = label(self.policy, tiles, targets)
@@ -87,8 +91,15 @@ class Examiner:
     @threads(1)
     @torch.no_grad()
     def refusal(self, tiles: Tiles) -> str:
-        """Return the error of one iteration on (N, H, W) mazes, in words. It is empty if the policy runs on one of
-        `N_TRIED` of them, because errors on others are then not due to the shape."""
+        """Return the error that one iteration raises on mazes of this shape, in words, or "" if the policy accepts the
+        shape.
+
+        The policy accepts the shape if it runs on one of `N_TRIED` mazes, because then errors on other mazes have
+        another cause.
+
+        Args:
+            tiles: (N, H, W) uint8, the mazes.
+        """
         errors = list[str]()
         for index in np.linspace(0, len(tiles) - 1, min(len(tiles), N_TRIED)).astype(int).tolist():
             maze = encode(self.policy, tiles[index : index + 1])
@@ -107,8 +118,8 @@ class Examiner:
         return errors[0]
 
     def last_answer(self, level: Batch) -> NDArray[np.bool_]:
-        """Return the answer after the last iteration on one level, (H, W) or (K, H, W) bool; nothing is on after an
-        error."""
+        """Return the answer after the last iteration on one level, (H, W) or (K, H, W) bool; all False if the policy
+        raises an error."""
         try:
             return np.asarray(find_paths(self.policy, level.tiles, int(self.limits(level)[0]))[0] > 0.5)
         except (MemoryError, torch.OutOfMemoryError):
@@ -122,8 +133,10 @@ def _words(error: Exception) -> str:
 
 
 def solvable(task: Task, tiles: Tiles) -> tuple[Tiles, NDArray[np.bool_]]:
-    """Return the mazes that have an answer among (N, H, W) mazes, and their canonical solutions. Mazes that the task's
-    solver refuses with an error are left out, since the task's generators may never draw them."""
+    """Return those of (N, H, W) mazes that have an answer, and their canonical solutions.
+
+    Mazes that the task's solver refuses with an error are left out, because the task's generators may never draw them.
+    """
     try:
         targets = task.solve(tiles)
     except Exception:

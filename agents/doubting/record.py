@@ -24,10 +24,10 @@ from .searching import counted
 
 TEXT, LEVEL, PICTURE, ANIMATION = "results.txt", "maze.npz", "maze.png", "maze.gif"
 FILES = (RESULTS, TEXT, LEVEL, PICTURE, ANIMATION)
-"""Files of a record; the last three only if the policy fails on a maze."""
+"""Names of the files of a record. The level, the picture and the animation exist only if the policy fails on a maze."""
 CORRECT, SHOWN = "correct answer", "the policy's answer"
 CELL, LEAST_WIDTH = 40, 240
-"""Largest side of a tile, and least width of a drawing, in pixels."""
+"""Largest side of a tile in pixels, and smallest width of a drawing in pixels."""
 _FPS = 10
 
 
@@ -39,10 +39,10 @@ class Failure:
         tiles: (H, W) uint8, the shrunk maze.
         correct: (H, W) or (K, H, W) bool, the correct answer.
         shown: bool of the same shape, the policy's answer after the last iteration.
-        iterations: the number of iterations, after none of which the policy showed a correct answer.
+        iterations: the number of iterations that the policy ran; its answer was correct after none of them.
         error: the error that the policy raised instead of an answer; empty for a wrong answer.
         found: (H, W) uint8, the maze before shrinking.
-        found_in: the part of the search that found the maze, in words.
+        found_in: the part of the search that contained the maze, in words.
         n_tried: the number of changed mazes that shrinking examined.
         is_minimal: whether the policy is correct as soon as any row, column or wall is removed, or an end moved closer.
     """
@@ -66,13 +66,13 @@ class Doubt:
         policy: the policy's name.
         model: the policy.
         seed: the seed of the search.
-        budget: the largest number of seconds of the search, without shrinking.
+        budget: the largest duration of the search in seconds, without shrinking.
         seconds: the time that search and shrinking took.
         n_mazes: the number of mazes that were tried, up to the first failure.
-        complete: the largest number of tiles such that the search tried all solvable mazes with at most this number of
-            tiles, and the policy was correct on all of them.
+        complete: a number of tiles: all solvable mazes up to this size were tried, and the policy was correct on all of
+            them. It is the largest such number.
         n_complete: the number of these mazes.
-        has_border: whether these mazes have a border of walls, which is not counted as tiles.
+        has_border: whether these mazes have a border of walls; the number of tiles does not include the border.
         place: the last part of the search, in words.
         skipped: the parts of the search that were not possible, in words.
         failure: the smallest maze on which the policy fails, or None if there was no failure.
@@ -101,14 +101,14 @@ class Doubt:
 
     @property
     def verdict(self) -> str:
-        """The result in words."""
+        """The result in words, such as "no failure in 1,000 mazes" or "fails on a maze of 3 x 4 tiles"."""
         if self.failure is None:
             return f"no failure in {counted(self.n_mazes, 'maze')}"
         return f"fails on a maze of {' x '.join(map(str, self.failure.tiles.shape))} tiles"
 
     @property
     def correct_on(self) -> str:
-        """In words, the small mazes of which every one was tried and answered correctly (`complete`)."""
+        """The small mazes that were all tried and answered correctly (`complete`), in words."""
         if not self.n_complete:
             return "no number of tiles with every maze tried and correct"
         border = ", within a border of walls" if self.has_border else ""
@@ -139,8 +139,10 @@ class Doubt:
         return Table.of_facts(facts)
 
     def drawing(self) -> str:
-        """Return two drawings of the maze as text, side by side, with the correct answer (*) and with the policy's
-        answer; empty without a failure."""
+        """Return the maze as text twice, side by side: with the correct answer, and with the policy's answer.
+
+        Tiles of an answer are marked by *. Without a failure the text is empty.
+        """
         if self.failure is None:
             return ""
         task, sides = self.model.problem, list[list[str]]()
@@ -151,7 +153,7 @@ class Doubt:
         return "\n".join(f"{left:<{width}}{right}".rstrip() for left, right in rows)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all facts, JSON-serialisable."""
+        """Return all facts as a JSON-serialisable dict."""
         task, failure = self.model.problem, self.failure
         facts = None
         if failure is not None:
@@ -185,13 +187,14 @@ class Doubt:
         }
 
     def text(self) -> str:
-        """Return the whole record as text."""
+        """Return the record as text: the table, the drawing of the maze, and the command that plays the maze."""
         facts = [f"{name}: {text}" for name, text in self.table().rows]
         parts = ["\n".join(facts), self.drawing(), self.command]
         return "\n\n".join(filter(None, parts)) + "\n"
 
     def picture(self) -> Frame:
-        """Return two pictures of the maze side by side, with the correct and the policy's answer, (h, w, 3) uint8.
+        """Return two pictures of the maze side by side, with the correct answer and with the policy's answer, (h, w, 3)
+        uint8.
 
         Raises:
             ValueError: there is no failure.
@@ -209,10 +212,10 @@ class Doubt:
         return captioned(contact_sheet(pictures, 2), self.policy, self.verdict, margin=16)
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write `FILES` to a folder, replace the files of an earlier record, and return the paths.
+        """Write the files of the record to a folder, and return their paths. Files of an earlier record are replaced.
 
-        The facts are written as JSON and as text. If there is a failure, its maze is written as levels and as a
-        picture, and its episode as an animation unless the policy raised an error.
+        The facts are written as JSON and as text. If there is a failure, its maze is written as a level and as a
+        picture, and the policy's episode as an animation unless the policy raised an error. `FILES` lists the names.
 
         Raises:
             OSError: a file could not be written.

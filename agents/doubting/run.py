@@ -1,4 +1,4 @@
-"""`doubt`: the smallest maze on which a policy fails."""
+"""The function `doubt`, which searches for the smallest maze on which a policy fails."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def doubt(
 ) -> Doubt:
     """Find the smallest maze on which a policy fails: try every small maze, then families, then levels that evolve.
 
-    A policy fails on a maze if its answer is correct at no iteration up to its limit, as in `solve`. The search ends
-    at the first failure or when the time is over. Then rows, columns and walls are removed from the maze, and its ends
+    A policy fails on a maze if its answer is correct at no iteration up to its limit, as in `solve`. The search ends at
+    the first failure or when the time is over. Then rows, columns and walls are removed from the maze, and its ends
     moved closer, until the policy is correct after each further change. This tests the policy, and proves nothing.
 
     The mazes and their order depend on the seed alone, so the time decides only how far the search comes. Ctrl-C ends
@@ -56,22 +56,24 @@ def doubt(
             name in the output. In Python also a policy.
         seconds: largest duration of the search, above 0. Shrinking is not limited.
         seed: seed of all randomness, at least 0; the same seed gives the same mazes.
-        least: smallest number of tiles of a maze, without its border: a larger one leaves out failures on tiny mazes.
-        tiles: number of tiles up to which every maze is tried, by default as many as make at most 50,000 mazes. The
-            border of walls that some policies need is not counted.
+        least: smallest number of tiles of a maze, without its border: a larger number leaves out failures on tiny
+            mazes.
+        tiles: number of tiles up to which every maze is tried; by default the largest number with at most 50,000 mazes,
+            but not above 16. The border of walls that some policies need is not counted.
         families: families of mazes to try next, separated by commas or spaces.
         sizes: inner sizes of these mazes in this order, separated by commas or spaces.
         n: number of mazes of each family and size.
         steps: largest number of iterations on a maze; by default the policy's bound, or else the environment's limit.
-        device: device, such as cpu, cuda or cuda:1; by default the policy's, which is the CPU if it is given by name.
+        device: device, such as cpu, cuda or cuda:1; by default the policy's device, which is the CPU if a name is
+            given.
         out: folder for results.json, results.txt and, after a failure, maze.npz, maze.png and maze.gif, which replace
-            those of an earlier run. In Python, nothing is written by default.
+            the files of an earlier run. In Python, nothing is written by default.
 
     Returns:
-        The record, with the smallest maze as `failure`, or None there.
+        The record; its `failure` is the smallest maze, or None if the policy did not fail.
 
     Raises:
-        ValueError: a bad option, a policy that does not run, or no maze on which to try it.
+        ValueError: a bad option, a policy that does not run, or no maze on which the policy can be tried.
         MemoryError: the device has too little memory.
         OSError: a file could not be written.
     """

@@ -1,5 +1,7 @@
-"""The mazes on which a policy is tried, in an order that depends on the seed alone: every small maze, then families and
-sizes, then levels that evolve."""
+"""The mazes on which a policy is tried: every small maze, then families and sizes, then levels that evolve.
+
+Their order depends on the seed alone.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,12 @@ from ..policies.guarantees import USUAL_SIZE
 from .examining import Examined, Examiner, solvable
 
 MOST_SMALL, MOST_TILES = 50_000, 16
-"""Largest number of mazes, and of tiles of a maze, for which every maze is tried by default."""
+"""Default limits of the part that tries every maze: the largest number of mazes, and the largest number of tiles of a
+maze."""
 PART_TILES = 1 << 15
-"""Approximate number of tiles of the mazes of a family that are examined between two looks at the clock."""
+"""Approximate number of tiles of the mazes that are examined between two looks at the clock."""
 N_EVOLVING = 256
-"""Number of levels that evolve, and of offspring in a round."""
+"""Number of levels that evolve, and number of offspring in a round."""
 
 
 def counted(n: int, noun: str) -> str:
@@ -41,11 +44,11 @@ class Part(NamedTuple):
     """Mazes to examine.
 
     Attributes:
-        tiles: (N, H, W) uint8, at least one, all solvable.
+        tiles: (N, H, W) uint8, at least one maze, all solvable.
         targets: (N, H, W) or (N, K, H, W) bool, their canonical solutions.
-        place: where the search is, in words.
-        complete: the number of tiles up to which every maze has been examined before these.
-        n_tiles: the number of tiles within the border if every maze of that number is among the parts, else 0.
+        place: the part of the search, in words, such as "every maze of 6 tiles" or "random 8 x 8".
+        complete: every maze of up to this number of tiles has been examined in earlier parts.
+        n_tiles: the number of tiles within the border if the search yields every maze of that number of tiles, else 0.
     """
 
     tiles: Tiles
@@ -69,13 +72,14 @@ class Found(NamedTuple):
 
 @dataclass
 class Search:
-    """A search for a maze that a policy solves wrongly, and the part of the mazes that was tried.
+    """A search for a maze on which a policy fails, and a record of the mazes that were tried.
 
     Attributes:
         examiner: runs the policy.
         seed: the seed of all randomness.
         least: the smallest number of tiles of a maze, without its border.
-        tiles: the largest number of tiles for which every maze is tried, or None for as many as `MOST_SMALL` allows.
+        tiles: the largest number of tiles for which every maze is tried, or None for the default limits, `MOST_SMALL`
+            mazes and `MOST_TILES` tiles.
         families: names of families of mazes.
         sizes: inner sizes of the mazes of these families, in order.
         n: number of mazes of each family and size.
@@ -108,7 +112,8 @@ class Search:
 
     @property
     def has_border(self) -> bool:
-        """Whether the search puts a border of walls around small mazes: if the policy needs one, or has a size."""
+        """Whether the search puts a border of walls around small mazes, because the policy needs a border or has a
+        fixed size."""
         policy = self.examiner.policy
         return policy.guarantees.needs_border or policy.size is not None
 
@@ -148,8 +153,10 @@ class Search:
                 part, self.complete = None, end.value
 
     def parts(self) -> Generator[Part, Examined, int]:
-        """Yield mazes to examine, and receive the policy's results on them. If there are no further mazes, return the
-        number of tiles up to which every maze was tried."""
+        """Yield mazes to examine, and receive the policy's results on them by `send`.
+
+        If there are no further mazes, return the number of tiles up to which every maze was tried.
+        """
         largest = self.largest()
         yield from self.every(largest)
         if len(self.task.answers) > 1:  # populations have answers of one channel
@@ -177,7 +184,7 @@ class Search:
         return MOST_TILES
 
     def every(self, largest: int) -> Iterator[Part]:
-        """Yield every solvable maze of up to a number of tiles, in the order of their number."""
+        """Yield every solvable maze of up to `largest` tiles, in ascending order of their number of tiles."""
         fixed = self.examiner.policy.size
         for n in range(self.least, largest + 1):
             shapes = [(height, n // height) for height in range(1, n + 1) if n % height == 0]
@@ -195,12 +202,14 @@ class Search:
                     yield Part(tiles, targets, f"every maze of {counted(n, 'tile')}", n - 1, n)
 
     def bordered(self, mazes: Tiles) -> Tiles:
-        """Return (N, H, W) mazes with the border of walls that the policy needs, or as they are."""
+        """Return (N, H, W) mazes within a border of walls, (N, H + 2, W + 2), or unchanged if the search uses no
+        border."""
         around = ((0, 0), (1, 1), (1, 1))
         return np.pad(mazes, around, constant_values=Tile.WALL) if self.has_border else mazes
 
     def _drawn(self, largest: int, number: int) -> Iterator[Part]:
-        """Yield mazes of the families, of one size after another; another number gives other mazes."""
+        """Yield mazes of the families, one size after another. The number is part of the seed: another number gives
+        other mazes."""
         fixed = self.examiner.policy.size
         for size in [(size, size) for size in self.sizes] if fixed is None else [fixed]:
             for index, name in enumerate(self.families):
@@ -227,7 +236,8 @@ class Search:
         return np.concatenate(mazes)[: self.n]
 
     def _evolving(self, largest: int) -> Generator[Part, Examined, None]:
-        """Yield levels of which those survive that take the most iterations for each tile of their solution."""
+        """Yield levels that evolve. Those levels survive on which the policy takes the most iterations per tile of the
+        solution."""
         size = self.examiner.policy.size or (USUAL_SIZE, USUAL_SIZE)
         population = LevelPopulation(PopulationConfig(task=self.task.name, capacity=N_EVOLVING))
         rng = rng_for(self.seed, "doubt evolving", 0)

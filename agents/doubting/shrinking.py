@@ -1,7 +1,9 @@
 """Delta debugging of a maze: rows, columns and walls are removed and ends moved while a policy still fails.
 
-A maze is smaller than another if it has fewer tiles; or as many, and fewer that are not empty; or as many of these too,
-and a shorter solution. Every change makes the maze smaller, so shrinking ends.
+Every change makes the maze smaller, so shrinking ends. Mazes are compared by three numbers, and a later number matters
+only if the earlier numbers are equal: the number of tiles, the number of tiles that are not empty, and the length of
+the solution.
+
 Zeller, Hildebrandt, *Simplifying and Isolating Failure-Inducing Input* (2002).
 """
 
@@ -24,7 +26,7 @@ from .searching import Search
 TILES_AT_ONCE = 1 << 14
 """Approximate number of tiles of the changed mazes that are examined at once."""
 Changes: TypeAlias = Iterator[Tiles]
-"""Changed mazes without their border, (H, W) each."""
+"""Changed mazes without their border, (H, W) uint8 each."""
 
 
 @dataclass
@@ -39,7 +41,7 @@ class Shrinking:
         tiles: (H, W) uint8, the smallest maze so far, with its border.
         error: the error on this maze; empty for a wrong answer.
         n_tried: the number of changed mazes that were examined.
-        is_minimal: whether no change is left on which the policy still fails.
+        is_minimal: whether the policy is correct after every further change.
     """
 
     examiner: Examiner
@@ -67,11 +69,11 @@ class Shrinking:
         return self.tiles[1:-1, 1:-1] if self.has_border else self.tiles
 
     def run(self, report: Callable[[int, str], Any]) -> None:
-        """Shrink the maze until no change is left.
+        """Shrink the maze until the policy is correct after every further change.
 
         Args:
-            report: called after every batch of changed mazes with the number of tiles that were removed, and the state
-                in words; an exception that it raises ends the work.
+            report: called after every batch of changed mazes with the number of tiles that were removed, and with a
+                description of the progress in words. An exception that it raises ends the work.
         """
         size = self.tiles.size
         changes = (self.without_lines, self.without_walls, self.with_moved_ends)
@@ -85,7 +87,8 @@ class Shrinking:
         self.is_minimal = True
 
     def _accept(self, changes: Changes, report: Callable[[], Any]) -> bool:
-        """Take the first changed maze on which the policy still fails; return whether there is one."""
+        """Replace the maze by the first changed maze on which the policy still fails; return whether there is such a
+        maze."""
         at_once = max(4, TILES_AT_ONCE // self.tiles.size)
         waiting = list[Tiles]()
         for change in changes:
@@ -97,7 +100,8 @@ class Shrinking:
         return bool(waiting) and self._try(np.stack(waiting), report)
 
     def _try(self, bodies: Tiles, report: Callable[[], Any]) -> bool:
-        """Take the first of (N, H, W) mazes on which the policy fails; return whether there is one."""
+        """Replace the maze by the first of (N, H, W) mazes on which the policy fails; return whether there is such a
+        maze."""
         bodies = bodies[allowed(self.task, bodies) & (bodies[0].size >= self.least)]
         if self.has_border:
             bodies = np.pad(bodies, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
@@ -116,8 +120,10 @@ class Shrinking:
         return False
 
     def without_lines(self) -> Changes:
-        """Yield the maze without some adjacent rows or columns, many at first. Ends within them are moved to the next
-        row or column before or after."""
+        """Yield the maze without some adjacent rows or columns, first without many of them.
+
+        Ends in these rows or columns are moved to the row or column before or after them.
+        """
         body = self.body
         longest, n_lines = max(body.shape), set[int]()
         while longest > 1:
@@ -132,7 +138,8 @@ class Shrinking:
                         yield left.T if turned else left
 
     def _without(self, maze: Tiles, start: int, n: int) -> Changes:
-        """Yield an (H, W) maze without n rows from `start` on, with the ends in them moved up, and moved down."""
+        """Yield an (H, W) maze without n rows from `start` on. Ends in these rows are moved to the row above, then to
+        the row below."""
         band, left = maze[start : start + n], np.delete(maze, slice(start, start + n), axis=0)
         ends = [(int(col), int(band[row, col])) for row, col in np.argwhere(np.isin(band, kinds_once(self.task)))]
         yield left
@@ -144,8 +151,10 @@ class Shrinking:
                 yield moved
 
     def without_walls(self) -> Changes:
-        """Yield the maze with walls, and further kinds of tile that may occur often, replaced by empty tiles: many at
-        first, then each alone."""
+        """Yield the maze after walls became empty tiles: first many walls at once, finally each wall alone.
+
+        Other kinds of tile that may occur several times in a maze are replaced in the same way.
+        """
         body = self.body
         places = np.argwhere((body != Tile.EMPTY) & ~np.isin(body, kinds_once(self.task)))
         n = len(places)
@@ -157,8 +166,10 @@ class Shrinking:
             n = 0 if n == 1 else -(-n // 2)
 
     def with_moved_ends(self) -> Changes:
-        """Yield the maze with an end moved to an empty tile of the solution or beside the end, if the solution becomes
-        shorter; the shortest solution first."""
+        """Yield the maze after an end was moved so that the solution became shorter; the shortest solution first.
+
+        An end is moved to an empty tile of the solution, or to an empty tile beside the end.
+        """
         body, moved = self.body, list[Tiles]()
         around = (slice(1, -1), slice(1, -1)) if self.has_border else (slice(None), slice(None))
         target = self.task.solve(self.tiles[None])

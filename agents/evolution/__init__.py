@@ -1,1 +1,1 @@
-"""Evolution of levels against policies: how levels are measured, the loop, its folder, and figures."""
+"""Evolution of levels against policies: the measurement of levels, the loop, the folder of a run, and figures."""

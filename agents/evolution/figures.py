@@ -20,11 +20,11 @@ PANELS = {
     "mean_solution_length": ("mean solution length, tiles", "{:.1f}"),
     "complete": ("complete", "{:.1%}"),
 }
-"""Statistic -> its label, and the format of its first and last value in the title."""
+"""Statistics of a round, and for each its label and the format of its first and last value in the title."""
 FPS, LAST_FRAME = 2.5, 6
 """Frames per second of the animation, and the number of times that its last frame is shown."""
 SIDE, LEAST_CELL = 216, 3
-"""Approximate side of a level's picture, and least side of a tile, in pixels."""
+"""Approximate side of a level's picture, and smallest side of a tile, in pixels."""
 GAP = 12
 """Pixels between the levels and around them."""
 
@@ -35,8 +35,8 @@ def draw_evolution(run: RunFolder, snapshots: Sequence[Snapshot], task: Task, ti
     In the animation the first policy's path is blue, and the exact solution is outlined in orange.
 
     Args:
-        run: the folder, with a line for each round.
-        snapshots: at least one, all with the same number of levels of one size.
+        run: the folder, with a line of statistics for each round.
+        snapshots: at least one snapshot, all with the same number of levels of one size.
         task: the task of the levels.
         title: the title above the curves, and above the levels.
 

@@ -1,4 +1,4 @@
-"""The policies against which levels evolve, and their regret: how far their paths are from exact solutions."""
+"""The policies against which levels evolve, and their regret: the distance of their paths from exact solutions."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from ..rollouts import default_steps, find_paths, label, score_paths, try_out
 
 
 def find_opponents(policies: Mapping[str, Policy], levels: Tiles, steps: int | None) -> dict[str, tuple[Policy, int]]:
-    """Return each policy with its number of iterations on a level, after a trial.
+    """Return each policy with its number of iterations on a level, after a trial run.
 
     Args:
         policies: the policies, of one task, by name.
         levels: (N, H, W) uint8, the first levels.
-        steps: number of iterations; by default as many as any level of this shape can need, since solutions may get
-            longer than those of the first levels, or a policy's usual number.
+        steps: the number of iterations. By default it is enough for any level of this shape, because solutions may
+            become longer than the solutions of the first levels; if no such number is known, it is the policy's usual
+            number.
 
     Raises:
-        ValueError: a policy cannot run on such levels, or for that many iterations.
+        ValueError: a policy cannot run on such levels, or for that number of iterations.
     """
     opponents = {}
     for name, policy in policies.items():
@@ -48,7 +49,7 @@ class Regret:
     Attributes:
         opponents: at least one policy, each with its number of iterations on a level, all of one task.
         score: a name in `population.config.MEASURES`.
-        batch: levels that run at once, or None for as many as keep the state small.
+        batch: number of levels that run at once, or None for a number that keeps the state small.
         pause: called every few iterations; an exception that it raises ends the measurement.
     """
 
@@ -58,12 +59,14 @@ class Regret:
     pause: Callable[[], Any]
 
     def __call__(self, tiles: Tiles, targets: NDArray[np.bool_]) -> Measurements:
-        """Return (N,) regret, 0 for a perfect path, and (N,) the fraction of the policies, in [0, 1], that complete a
-        level.
+        """Return the measurements of N levels, means over the policies.
+
+        They are the regret, (N,) floats, which is 0 for a perfect path, and the fraction of the policies that complete
+        a level, (N,) floats in [0, 1].
 
         Args:
-            tiles: (N, H, W).
-            targets: (N, H, W), the canonical solutions.
+            tiles: (N, H, W) uint8.
+            targets: (N, H, W) bool, the canonical solutions.
         """
         measurements = []
         for number, (policy, _) in enumerate(self.opponents):
@@ -73,7 +76,11 @@ class Regret:
         return Measurements(*np.mean(measurements, axis=0))
 
     def paths(self, tiles: Tiles, number: int = 0) -> NDArray[np.float32]:
-        """Return the paths, (N, H, W) float32, that the policy with index `number` shows on (N, H, W) levels after its
-        last iteration."""
+        """Return the paths that a policy shows on (N, H, W) levels after its last iteration, (N, H, W) float32.
+
+        Args:
+            tiles: (N, H, W) uint8.
+            number: the index of the policy in `opponents`.
+        """
         policy, n_steps = self.opponents[number]
         return find_paths(policy, tiles, n_steps, batch=self.batch, pause=self.pause)

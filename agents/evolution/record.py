@@ -1,6 +1,6 @@
 """The files of a run of `evolve`: the population, and the hardest levels after some of the rounds.
 
-The lines of the run are the population's statistics after every round, from round 0 on.
+The run's metrics.jsonl has a line of statistics of the population after every round, starting with round 0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..runs import METRICS, RunFolder
 
 POPULATION, CURVES, HARDEST = "population.npz", "curves.png", "hardest.gif"
 FILES = (POPULATION, CURVES, HARDEST)
-"""Files of an evolution, besides the files of every run."""
+"""Names of the files of an evolution, in addition to the files of every run."""
 N_SHOWN = 9
 """Number of levels of a snapshot; fewer if the population is smaller."""
 
@@ -29,7 +29,7 @@ Snapshot: TypeAlias = dict[str, NDArray[Any]]
 
 
 def load_record(run: RunFolder, config: PopulationConfig) -> tuple[LevelPopulation, list[Snapshot]]:
-    """Return the population and the snapshots of a run, an empty population if it has no checkpoint.
+    """Return the population and the snapshots of a run. If the run has no checkpoint, the population is empty.
 
     Raises:
         ValueError: the checkpoint is damaged, or lines of its rounds are missing; nothing has changed.
@@ -55,14 +55,14 @@ def note(
     picture_every: int,
     paths: Callable[[Tiles], NDArray[np.float32]],
 ) -> None:
-    """Record the population's current round, unless it is recorded already.
+    """Record the population's current round, unless it has been recorded before.
 
     Args:
         run: the folder, which receives a line.
         population: the population, which counts rounds.
         snapshots: receives a snapshot every `picture_every` rounds.
         picture_every: the number of rounds between two snapshots.
-        paths: a function from (n, H, W) tiles to a policy's paths, (n, H, W); not called for most rounds.
+        paths: a function of (n, H, W) tiles that returns a policy's paths, (n, H, W); called for snapshots only.
     """
     clock = population.clock
     if clock % picture_every == 0 and not any(snapshot["round"] == clock for snapshot in snapshots):
@@ -77,7 +77,8 @@ def note(
 
 
 def save(run: RunFolder, population: LevelPopulation, snapshots: list[Snapshot]) -> None:
-    """Write the checkpoint, and the population for other programs, unless no level has been measured yet.
+    """Write the checkpoint, and the population in a file for other programs. Without a measured level, nothing is
+    written.
 
     Raises:
         OSError: a file could not be written.

@@ -1,7 +1,7 @@
-"""`evolve`: levels that evolve against policies (paper, section "Adversarial data generation").
+"""The function `evolve`, which lets levels evolve against policies (paper, section "Adversarial data generation").
 
-Every round has its own random generator, seeded by its number. So a population that was saved continues as if it had
-never stopped. Its clock counts the rounds.
+Every round has its own random generator, seeded by its number. Therefore a population that was saved continues as if it
+had never stopped. The clock of the population counts the rounds.
 """
 
 from __future__ import annotations
@@ -56,14 +56,16 @@ OF_MUTATIONS = tuple(name for mutation in MUTATIONS.values() for name in options
 PATIENCE = 100
 """Largest number of attempts to replace first levels that were rejected."""
 ROUNDS = ("n_offspring", "parents")
-"""Options of a `BreedingSchedule` that apply here. The others say when a round is due, and here every round is."""
+"""Options of a `BreedingSchedule` that apply here. Its other options decide in which rounds a population breeds, and
+here it breeds in every round."""
 
 
 def options_of_evolution(given: Mapping[str, Any]) -> dict[str, Option]:
-    """Return by name the further options of `evolve`: of the generator, the population, its mutation and its breeding.
+    """Return the further options of `evolve` by name: options of the generator, the population, its mutation and its
+    breeding.
 
     Args:
-        given: values of the options of `evolve` by name, of which `generator` decides which options there are.
+        given: values of the options of `evolve` by name; `generator` decides which further options exist.
     """
     population = options_of(PopulationConfig)
     del population["task"], population["mutation_options"]
@@ -110,7 +112,7 @@ def evolve(
 
     Args:
         policies: names from `policies list`, model files (*.safetensors) or module:class, all of one task. In Python
-            also policies, or a mapping from names to them.
+            also policies, or a mapping from names to policies.
         n: number of levels at the start.
         rounds: number of rounds in which offspring compete with the population.
         seed: seed of all randomness, at least 0; the same seed gives the same levels.
@@ -225,13 +227,13 @@ def evolve(
 def different_levels(
     draw: Callable[[np.random.Generator, int], Tiles], seed: int, n: int, reserved: NDArray[np.uint64]
 ) -> Tiles:
-    """Return (n, H, W) uint8 levels, all different, and none of them reserved.
+    """Return (n, H, W) uint8 levels that all differ from each other and from reserved levels.
 
     Args:
-        draw: rng, n -> (n, H, W) levels.
+        draw: a function of a random generator and a number n that returns (n, H, W) levels.
         seed: the seed of the generator.
         n: the number of levels, at least 1.
-        reserved: hashes from `families.reserved_hashes`.
+        reserved: hashes of the levels that must not occur, from `families.reserved_hashes`.
 
     Raises:
         ValueError: the generator yields too few different levels.
@@ -249,7 +251,7 @@ def different_levels(
 
 
 def _described(opponents: Mapping[str, tuple[Policy, int]]) -> list[dict[str, Any]]:
-    """Return what determines the regret that policies have, JSON-serialisable."""
+    """Return the facts that determine the regret of policies, as a JSON-serialisable list."""
     from maze_nca_gym.support.transfer import read_back
 
     against = []
