@@ -23,7 +23,8 @@ from .stability import Stability, measure_stability, stability_effort
 from .statistics import Estimate
 
 DISTURBED = 32
-"""Stability is measured on one in this many levels of a whole set, since it takes many times the iterations."""
+"""Stability is measured on at most 1 / DISTURBED of the levels of a complete test set, because it takes many times the
+number of iterations."""
 
 
 class Cell(NamedTuple):
@@ -34,8 +35,8 @@ class Cell(NamedTuple):
         policy: the policy.
         levels: the set; its `config` contains the name, family and size.
         labelled: the same levels with their solutions.
-        n_steps: iterations on each level.
-        enough: iterations that are enough for an exact policy on all levels, or None for other policies.
+        n_steps: number of iterations on each level.
+        enough: number of iterations that is enough for an exact policy on all levels, or None for other policies.
     """
 
     name: str
@@ -55,7 +56,7 @@ class Result:
         family, size: family and inner size of the levels.
         evaluation: the metrics.
         stability: the stability, or None if stability was not measured.
-        enough: iterations that are enough for an exact policy on all levels, or None for other policies.
+        enough: number of iterations that is enough for an exact policy on all levels, or None for other policies.
         levels: the description of the set.
     """
 
@@ -81,8 +82,11 @@ class Result:
 
     @property
     def texts(self) -> dict[str, str]:
-        """Texts by heading: the policy, the levels, the number of levels, and the number of iterations until no level
-        changed any more."""
+        """The cells of a table before the numbers, by heading.
+
+        They are the policy, the levels, the number of levels, and the number of iterations after which no level
+        changed.
+        """
         n, used = self.evaluation.n_levels, self.evaluation.curve[-1].step
         named = {"policy": self.policy, "levels": f"{self.family}-{self.size}"}
         return {**named, "n": f"{n:,}", "iterations": f"{used:,}"}
@@ -115,18 +119,19 @@ def prepare(
 ) -> list[Cell]:
     """Return every policy paired with every set, policy by policy, after trying each pair for one iteration.
 
-    A pair that cannot run therefore fails before any measurement. Each set is solved once for all policies of one order
-    of directions. A warning, which points to the caller of the caller, names each policy that needs a border and gets a
-    set with levels without a border.
+    A pair that cannot run therefore fails before any measurement. Each set is solved once for all policies that break
+    ties in the same order of directions. A policy that needs a border, paired with a set that has levels without a
+    border, causes a warning, which points to the caller of the caller.
 
     Args:
         policies: policies of one task, in any orders of directions, by name.
         sets: levels of this task, with a name in their `config`.
-        steps: iterations on a level, by default the policy's usual number.
+        steps: number of iterations on a level, by default the policy's usual number.
         may_be_empty: names of sets with levels that may have no solution; the target of such a level is empty.
 
     Raises:
-        ValueError: an unsolvable level in another set, or a policy that cannot run on a set or for so many iterations.
+        ValueError: an unsolvable level in another set, or a policy that cannot run on a set or for that number of
+            iterations.
     """
     cells, solved = [], dict[tuple[int, str], NDArray[np.bool_]]()
     for name, policy in policies.items():
@@ -148,7 +153,8 @@ def prepare(
 def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None, metrics: Sequence[str]) -> Result:
     """Measure one policy on one set, with a progress bar; return the result.
 
-    Stability needs more iterations. If the policy has no weights for them, a warning replaces the measurement.
+    Stability requires more iterations than an episode has. If the policy has no weights for these iterations, a warning
+    replaces the measurement.
 
     Args:
         cell: the policy and the set.

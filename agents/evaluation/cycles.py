@@ -17,7 +17,7 @@ from ..policies.policy import Policy
 from ..rollouts import iterate, path_of
 
 WINDOW = 64
-"""Number of iterations that are watched."""
+"""Number of iterations over which repetitions are searched."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class Habit:
     """The long-run behaviour of states, or of paths: fractions of levels.
 
     Attributes:
-        fixed_point: fraction of levels on which nothing changes any more.
-        limit_cycle: fraction on which the state or path repeats with a period of two or more iterations.
-        aperiodic: fraction on which it does neither within the window.
-        periods: period of a cycle in iterations, as text -> fraction of levels that have it.
+        fixed_point: fraction of levels on which the state or path does not change any more.
+        limit_cycle: fraction on which it repeats with a period of two or more iterations.
+        aperiodic: fraction on which it has no period within `WINDOW` iterations.
+        periods: period of a cycle in iterations, as text -> fraction of levels with this period.
     """
 
     fixed_point: float
@@ -38,7 +38,7 @@ class Habit:
 
     @classmethod
     def of(cls, periods: NDArray[np.int64]) -> Habit:
-        """Return the fractions for (N,) int64 periods: 1 for a fixed point, 0 for none."""
+        """Return the fractions for (N,) int64 periods: 1 for a fixed point, 0 for no period."""
         counts = Counter(periods[periods > 1].tolist())
         return cls(
             float((periods == 1).mean()),
@@ -51,17 +51,18 @@ class Habit:
 def find_periods(
     policy: Policy, maze: Tensor, state: Tensor, start_step: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the periods of the state and of its rounded path, (B,) int64 each: 1 for a fixed point, 0 for none.
+    """Return the periods of the state and of its rounded path, (B,) int64 each: 1 for a fixed point, 0 for no period.
 
     The period of a state, at most `WINDOW` iterations, is proven: every iteration is the same function, so a state that
-    returns bit for bit returns forever. The period of a path, at most `WINDOW // 2`, is only observed over the whole
-    window. A path can have a period where the state has none: while the state approaches a cycle, or counts iterations.
+    occurs again bit for bit occurs forever. The period of a path, at most `WINDOW // 2`, is only observed over the
+    `WINDOW` iterations. A path can have a period although the state has none, for example while the state approaches a
+    cycle or counts iterations.
 
     Args:
-        policy: a policy whose iterations are all the same from `start_step` on.
-        maze: (B, T, H, W).
-        state: (B, C, H, W), after enough iterations to settle on every level where it ever does.
-        start_step: iterations that `state` has already had.
+        policy: a policy with equal iterations from `start_step` on.
+        maze: (B, T, H, W) floats, the one-hot tiles.
+        state: (B, C, H, W) floats, after enough iterations to settle on every level on which the policy ever settles.
+        start_step: the number of iterations that led to `state`.
     """
     of_state = np.zeros(len(state), np.int64)
     hashes = []
@@ -73,7 +74,7 @@ def find_periods(
 
 
 def repeat_periods(history: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the smallest period of every column of a (T, B) history, at most T // 2, or 0 where there is none."""
+    """Return the smallest period of every column of a (T, B) history, (B,) int64, at most T // 2; 0 for no period."""
     periods = np.zeros(history.shape[1], np.int64)
     for period in range(len(history) // 2, 0, -1):
         periods[(history[period:] == history[:-period]).all(axis=0)] = period

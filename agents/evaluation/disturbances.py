@@ -1,6 +1,6 @@
 """Disturbances in the middle of an episode: corrupted states, edited walls, a moved target.
 
-The random draws on a level depend on the disturbance's name and the level's index in its set, and on nothing else.
+The random draws on a level depend only on the disturbance's name and on the level's index in its set.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from maze_nca_gym.support.transfer import read_back, upload
 FRACTIONS = (0.01, 0.02, 0.05, 0.1)
 """Fractions of a state's entries that are corrupted."""
 TRIES = 256
-"""Largest number of tiles of a level that are tried to find one that changes its solution."""
+"""Largest number of tiles of a level that are changed, each alone, in search of a tile that changes the solution."""
 
 
 def corrupt(state: Tensor, fraction: float, first: int) -> Tensor:
     """Return a copy of (B, C, H, W) states in which some entries have the value of another tile.
 
-    On every level a fraction of the entries, drawn uniformly among all channels and tiles, is replaced. Each gets the
-    value of its channel at another tile, drawn uniformly. So all values are typical ones, in the wrong places.
+    In every state a fraction of the entries is drawn uniformly among all channels and tiles. Each of these entries gets
+    the value that its channel has at another tile, drawn uniformly. Therefore all values are typical for their channel,
+    but in the wrong places.
 
     Args:
-        state: the states to corrupt.
+        state: (B, C, H, W) floats, the states to corrupt.
         fraction: the fraction of the entries; their number is rounded, and at least one.
         first: the index of the first level in its set.
     """
@@ -48,9 +49,10 @@ def corrupt(state: Tensor, fraction: float, first: int) -> Tensor:
 
 
 def open_wall(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """Return an (H, W) level without one wall inside its outer frame, so that the old solution is no longer optimal.
+    """Return an (H, W) level with one wall removed so that the old solution is no longer optimal, or None.
 
-    The solution gets shorter (for the diameter, longer). None if no such wall is found.
+    The new solution is shorter (for the diameter, longer). Walls in the outer frame are not removed. None if no such
+    wall was found.
     """
     walls = level == Tile.WALL
     walls[[0, -1]] = walls[:, [0, -1]] = False
@@ -59,14 +61,17 @@ def open_wall(rng: np.random.Generator, task: Task, level: Tiles, target: NDArra
 
 
 def close_path(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """Return an (H, W) level with a wall on an empty tile of its canonical solution, or None if any such wall would
-    leave it unsolvable."""
+    """Return an (H, W) level with a wall on an empty tile of its canonical solution.
+
+    None if every such wall would make the level unsolvable.
+    """
     edited, solutions = _try_tiles(rng, task, level, target & (level == Tile.EMPTY), Tile.WALL)
     return _first(edited, solutions.sum(axis=(1, 2)) > 0)
 
 
 def move_target(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """Return an (H, W) level with its target on another tile that the source reaches, or None if there is none."""
+    """Return an (H, W) level with its target on another tile in reach of the source, or None if there is no such
+    tile."""
     places = np.argwhere((distances(level) > 0) & (level != Tile.TARGET))
     if not len(places):
         return None
@@ -78,8 +83,8 @@ def move_target(rng: np.random.Generator, task: Task, level: Tiles, target: NDAr
 def _try_tiles(
     rng: np.random.Generator, task: Task, level: Tiles, candidates: NDArray[np.bool_], tile: Tile
 ) -> tuple[Tiles, NDArray[np.bool_]]:
-    """Return copies of a level, each with `tile` on one candidate, in random order, and their solutions, both
-    (K, H, W)."""
+    """Return copies of a level, each with `tile` on one candidate in random order, and their solutions, both (K, H,
+    W)."""
     places = rng.permutation(np.argwhere(candidates))[:TRIES]
     edited = np.repeat(level[None], len(places), axis=0)
     edited[np.arange(len(places)), places[:, 0], places[:, 1]] = tile
@@ -91,15 +96,19 @@ def _first(levels: Tiles, wanted: NDArray[np.bool_]) -> Tiles | None:
 
 
 Edit = Callable[[np.random.Generator, Task, Tiles, NDArray[np.bool_]], "Tiles | None"]
-"""(random generator, task, (H, W) uint8 level, (H, W) bool canonical solution) -> the edited level, or None if the edit
-is impossible on this level."""
+"""A function of a random generator, a task, an (H, W) uint8 level and its canonical solution, (H, W) bool.
+
+It returns the edited level, or None if the edit is impossible on this level.
+"""
 EDITS: dict[str, Edit] = {"wall opened": open_wall, "wall closed": close_path, "target moved": move_target}
 """Edits of one level by name."""
 
 
 def edits_of(task: Task) -> dict[str, Edit]:
-    """Return the edits that make sense for a task: a task without endpoints has no target to move, and a task whose
-    answers have several channels has no edits."""
+    """Return the edits that make sense for a task, by name.
+
+    A task without endpoints has no target to move. A task with several answer channels has no edits.
+    """
     if len(task.answers) > 1:
         return {}
     return {name: edit for name, edit in EDITS.items() if task.has_endpoints or edit is not move_target}
@@ -108,7 +117,7 @@ def edits_of(task: Task) -> dict[str, Edit]:
 def edit_levels(
     name: str, task: Task, tiles: Tiles, targets: NDArray[np.bool_], first: int
 ) -> tuple[NDArray[np.intp], Tiles]:
-    """Edit each level where possible; return the (n,) indices of the edited levels, and these levels, (n, H, W).
+    """Edit each level if possible; return the (n,) indices of the edited levels, and these levels, (n, H, W).
 
     Args:
         name: one of `EDITS`.

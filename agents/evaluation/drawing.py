@@ -1,6 +1,6 @@
-"""How every figure is drawn: one style, panels, curves with intervals, axes, legends that fit, strips, and files.
+"""The drawing of every figure: one style, panels, curves with intervals, axes, legends, labels of points, and files.
 
-matplotlib is imported here, without its global state: figures are drawn on a canvas of their own.
+matplotlib is imported here, but its global state is not used, because every figure has its own canvas.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from .figure_options import FIGURE_FORMATS, WIDTHS, FigureWidth
 _OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = _OKABE_ITO
 COLOURS = (*_OKABE_ITO, "#882255", "#999933", "#332288", "#A0522D")
-"""Okabe and Ito's colours, which the colour-blind can distinguish, and behind them four of Tol's and a brown."""
+"""Colours of lines: Okabe and Ito's colours, which colour-blind readers can distinguish, then three of Tol's and a
+brown."""
 INK, GREY = "#212529", "#6c757d"
 STYLE: dict[Any, Any] = {
     "font.size": 12,
@@ -49,7 +50,7 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "svg.hashsalt": "maze-nca-gym",  # without it every file has other names of its parts
 }
-"""Settings for `matplotlib.rc_context`."""
+"""Settings of matplotlib for every figure."""
 PRINTED: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 8.5,
@@ -59,13 +60,14 @@ PRINTED: dict[Any, Any] = {
     "legend.columnspacing": 1.2,
     "pdf.fonttype": 42,  # as text that can be selected and edited, which some publishers ask for
 }
-"""Settings for `matplotlib.rc_context` of figures in print, whose text is as small as a caption's."""
+"""Further settings for figures in print, which have text of the size of a caption."""
 _ANGLES = [math.radians(angle) for angle in (0, 180, 270, 90, -25, 205, 25, 155, -50, 230, -70, 250, 50, 130, 75, 105)]
-"""Where a text is tried around its point: right, left, below and above first."""
+"""Directions, as angles, in which a text is placed next to its point, in the order of trial: right, left, below and
+above first."""
 _TRIES = 30
-"""Largest number of times that all texts are placed again, in another order, while some line crosses something."""
+"""Largest number of attempts to place all texts, each in another order, while some line crosses a text or a point."""
 _UNDATED: Mapping[str, Mapping[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
-"""Format -> the metadata to leave out, so that a figure drawn on another day is the same file."""
+"""Metadata that are left out, by format, so that a figure drawn on another day has the same bytes."""
 
 
 @contextmanager
@@ -82,12 +84,12 @@ def figure(
     """Yield an empty figure, which is written to a file, atomically, when the block ends without an error.
 
     Args:
-        path: the file, whose suffix is one of `FIGURE_FORMATS`.
-        width, height: in inches, on a screen.
+        path: the file, with a suffix in `FIGURE_FORMATS`.
+        width, height: size on a screen, in inches.
         title: a line above the panels.
-        dpi: pixels per inch, where the format has pixels.
-        style: settings that replace those of the same name in `STYLE`.
-        printed: width in print, to which the figure shrinks, with the text of `PRINTED`.
+        dpi: pixels per inch, for formats with pixels.
+        style: settings that replace settings of the same name in `STYLE`.
+        printed: width in print, to which the figure shrinks, with the text of `PRINTED`; None for a figure on a screen.
 
     Raises:
         ValueError: another suffix, or an unknown name of a width.
@@ -113,10 +115,10 @@ def figure(
 
 
 def panels(fig: Figure, n: int, columns: int, narrowest: float = 1.6, **options: Any) -> list[Axes]:
-    """Return n panels, row by row; the rest of the last row stays empty.
+    """Return n panels of a figure, row by row; the rest of the last row stays empty.
 
     Args:
-        fig: the figure, which gets higher if it is too narrow for that many columns.
+        fig: the figure, which gets higher if it is too narrow for that number of columns.
         n: number of panels, at least 1.
         columns: largest number of panels in a row; the exact number if panels share horizontal axes.
         narrowest: width of a panel, in inches, below which there are fewer columns.
@@ -148,14 +150,14 @@ def curve(
     end: float = 0.0,
     **options: Any,
 ) -> None:
-    """Draw a line of (N,) points.
+    """Draw a line through N points.
 
     Args:
         axes: the panel.
         x, y: (N,) coordinates of the points.
         low, high: (N,) ends of the intervals of y, drawn as a band, or None for no band.
         color: colour of the line.
-        end: size of a dot on the last point, or 0 for none.
+        end: diameter of a dot on the last point, in points of type, or 0 for no dot.
         options: of `Axes.plot`.
     """
     if low is not None and high is not None:
@@ -167,9 +169,9 @@ def curve(
 
 
 def bar_places(axes: Axes, labels: Sequence[str], n: int) -> tuple[NDArray[np.float64], float]:
-    """Label groups of bars on the horizontal axis; return the places of the bars.
+    """Label groups of bars on the horizontal axis; return the positions and the width of the bars.
 
-    Labels that would overlap in print are turned.
+    In print, labels that would overlap are turned by 90 degrees.
 
     Args:
         axes: the panel.
@@ -193,7 +195,7 @@ def count_axis(axis: Axis, n_ticks: int | None = None) -> None:
 
     Args:
         axis: an axis of whole numbers.
-        n_ticks: largest number of ticks, which are then on whole numbers; None leaves the ticks where they are.
+        n_ticks: largest number of ticks, which are then on whole numbers, or None to leave the ticks where they are.
     """
     if n_ticks is not None:
         axis.set_major_locator(MaxNLocator(n_ticks, integer=True, steps=[1, 2, 2.5, 5, 10]))
@@ -201,14 +203,16 @@ def count_axis(axis: Axis, n_ticks: int | None = None) -> None:
 
 
 def fraction_axis(axes: Axes) -> None:
-    """Show fractions on the vertical axis in percent, from 0 to 100. If the panel has negative values, the axis begins
-    at the lowest value, but not below -100."""
+    """Show fractions on the vertical axis in percent, from 0 to 100.
+
+    If the panel has negative values, the axis begins at the lowest value, but not below -100 %.
+    """
     axes.set_ylim(max(-1.0, min(-0.03, axes.dataLim.y0)), 1.03)
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
 
 
 def size_axis(axes: Axes, sizes: Sequence[int]) -> None:
-    """Make the horizontal axis of a panel logarithmic, with a tick at each of the sizes of levels."""
+    """Make the horizontal axis of a panel logarithmic, with a tick at each size of levels."""
     axes.set(xlabel="size", xscale="log")
     axes.xaxis.set_major_locator(FixedLocator(sizes))
     axes.xaxis.set_minor_locator(NullLocator())
@@ -216,13 +220,14 @@ def size_axis(axes: Axes, sizes: Sequence[int]) -> None:
 
 
 def legend(fig: Figure, handles: Mapping[str, Artist] | None = None, title: str = "") -> None:
-    """Draw a legend above the panels, in as many columns as fit, and make the figure higher by as much.
+    """Draw a legend above the panels, in as many columns as the width allows, and increase the figure's height by its
+    height.
 
     Long labels are wrapped, not cut off.
 
     Args:
         fig: the figure.
-        handles: label -> the artist that has it; by default every label of any panel, once.
+        handles: label -> the artist that it describes; by default every label of any panel, once.
         title: a line above the labels.
     """
     artists = dict(handles or {})
@@ -245,21 +250,27 @@ def legend(fig: Figure, handles: Mapping[str, Artist] | None = None, title: str 
 
 
 def wrapped(text: str, inches: float, size: float | None = None) -> str:
-    """Return a text with line breaks, so that lines are at most `inches` wide in a font of `size` points, by default
-    the figure's."""
+    """Return a text with line breaks, so that lines are at most `inches` wide.
+
+    Args:
+        text: the text.
+        inches: the largest width.
+        size: the size of the font in points, by default the font size of the figure.
+    """
     return "\n".join(wrap(text, max(8, int(inches * 72 / (0.62 * (size or mpl.rcParams["font.size"]))))))
 
 
 def label_points(fig: Figure, axes: Axes, texts: Sequence[str]) -> None:
-    """Write a text beside each of the points that were drawn with `Axes.plot`, so that no two texts overlap.
+    """Write a text next to each of the points that were drawn with `Axes.plot`, so that no two texts overlap.
 
-    A text takes the nearest free place around its point, and a thin line leads to it if it is far. No line crosses a
-    text or another point, unless there is no such place. The call fixes the figure's layout, so it comes last.
+    A text takes the nearest free place around its point, and a thin line leads to the text if it is far from its point.
+    No line crosses a text or another point, unless there is no such place. The call fixes the figure's layout, so it
+    must come last.
 
     Args:
         fig: the figure.
         axes: its panel.
-        texts: one for each point, in the order of drawing.
+        texts: one text for each point, in the order of drawing.
     """
     fig.draw_without_rendering()
     fig.set_layout_engine("none")
@@ -286,7 +297,10 @@ def label_points(fig: Figure, axes: Axes, texts: Sequence[str]) -> None:
 
 
 class _Placed(NamedTuple):
-    """Where a text is, in pixels: its box, its (K, 2) line, and how many things that crosses or box and lines cross."""
+    """The place of a text, in pixels: its box, the (K, 2) points of its line, and the number of crossings.
+
+    Crossings are texts, points and lines of others that the line crosses, and lines of others that cross the box.
+    """
 
     box: Bbox
     line: NDArray[np.float64]
@@ -301,7 +315,7 @@ def _place(
     unit: float,
     others: Sequence[_Placed],
 ) -> _Placed:
-    """Return the nearest free place of a text beside point i where as little as can be is crossed."""
+    """Return the place of a text next to point i with the fewest crossings; the nearest of such places."""
     marks = [Bbox.from_extents(x - 6 * unit, y - 6 * unit, x + 6 * unit, y + 6 * unit) for x, y in points]
     far = [mark for mark in marks if not mark.overlaps(marks[i])]
     best = None
@@ -332,14 +346,15 @@ def _place(
 def strip(
     path: str | Path, pictures: Sequence[NDArray[Any]], captions: Sequence[str], title: str, printed: FigureWidth = None
 ) -> Path:
-    """Write pictures beside each other, a line of text above each, as one figure, and return its path.
+    """Write pictures side by side, each below its captions, as one figure, and return its path.
 
     Args:
-        path: the file, whose suffix is one of `FIGURE_FORMATS`.
-        pictures: (H, W, 3) uint8 pictures; equal pictures that follow one another are drawn once.
+        path: the file, with a suffix in `FIGURE_FORMATS`.
+        pictures: (H, W, 3) uint8 pictures. Equal pictures that follow one another are drawn once, below all their
+            captions.
         captions: a caption for each picture.
-        title: a line above them.
-        printed: width in print; the pictures then take as many rows as they need.
+        title: a line above the pictures.
+        printed: width in print, or None for a figure on a screen. In print the pictures may need several rows.
 
     Raises:
         ValueError: another suffix.

@@ -1,4 +1,4 @@
-"""Options of figures, shared by all functions that draw one; nothing here loads matplotlib."""
+"""Options of figures, shared by all functions that draw a figure. This module does not import matplotlib."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated, TypeAlias
 from maze_nca_gym.support.options import Between, OneOf, Shown
 
 FIGURES = ("iterations", "sizes", "stability")
-"""Names of the figures of an evaluation; their files have a suffix."""
+"""Names of the figures of an evaluation; the name of a file is the name of its figure and a suffix."""
 FIGURE_FORMATS = ("png", "pdf", "svg")
-"""Suffixes of files of figures."""
+"""File types of figures, which are also the suffixes of their files."""
 WIDTHS = {"column": 3.35, "page": 6.9}
-"""Usual widths in inches: one of a page's two columns, or both."""
+"""Usual widths of figures in print, in inches: one column of a page with two columns, or both columns."""
 FigureFormat: TypeAlias = Annotated[str, OneOf(FIGURE_FORMATS, "format of figures")]
 FigureWidth: TypeAlias = Annotated[
     float | str | None, OneOf(WIDTHS, "width of figures"), Between(1, 50), Shown("INCHES|column|page")

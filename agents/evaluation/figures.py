@@ -27,13 +27,13 @@ METRICS = ("accuracy", "complete", "optimal")
 
 
 def draw_evaluation(results: Sequence[Result], folder: Path, format: str, width: FigureWidth = None) -> list[Path]:
-    """Write the figures for which there are results, at most one of each of `FIGURES`, and return their paths.
+    """Write the figures for which there are results, at most one of each name in `FIGURES`, and return their paths.
 
     Args:
         results: the results, one for each policy and set.
         folder: the folder of the figures.
-        format: their file type, one of `FIGURE_FORMATS`.
-        width: their width in print.
+        format: file type of the figures, one of `FIGURE_FORMATS`.
+        width: width in print, or None for figures on a screen.
     """
     several_sizes = len({result.size for result in results}) > 1
     disturbed = any(result.stability is not None for result in results)
@@ -44,7 +44,7 @@ def draw_evaluation(results: Sequence[Result], folder: Path, format: str, width:
 def draw_iterations(results: Sequence[Result], path: str | Path, width: FigureWidth = None) -> Path:
     """Plot accuracy and the fraction of complete levels against iterations, one column per family, and return the path.
 
-    Where stability was measured, a dotted line goes on to the end of its long run.
+    If stability was measured, a dotted line continues the curve to the end of the long run.
     """
     families = list(dict.fromkeys(result.family for result in results))
     looks = _Looks(results, ("policy", "size"))
@@ -79,7 +79,8 @@ def _columns(points: Iterable[Point], metric: str) -> NDArray[np.float64]:
 
 
 def draw_sizes(results: Sequence[Result], path: str | Path, width: FigureWidth = None) -> Path:
-    """Plot accuracy and the fractions of complete and optimal levels against the levels' size, and return the path."""
+    """Plot accuracy and the fractions of complete and optimal levels against the size of levels, and return the
+    path."""
     lines: dict[tuple[str, str], list[Result]] = {}
     for result in sorted(results, key=lambda result: result.size):
         lines.setdefault((result.policy, result.family), []).append(result)
@@ -97,10 +98,10 @@ def draw_sizes(results: Sequence[Result], path: str | Path, width: FigureWidth =
 
 
 def draw_stability(results: Sequence[Result], path: str | Path, width: FigureWidth = None) -> Path:
-    """Write bars with the fraction of complete levels after each disturbance, one panel per set of levels; return the
-    path.
+    """Plot the fraction of complete levels after each disturbance as bars, and return the path.
 
-    Where the maze is edited, a line across the bar shows the fraction that a fresh start reaches.
+    There is one panel per set of levels. If the maze was edited, a line across the bar shows the fraction that a policy
+    reaches from a state of zeros.
     """
     sets: dict[str, list[tuple[Result, Stability]]] = {}
     for result in results:
@@ -142,8 +143,9 @@ def draw_stability(results: Sequence[Result], path: str | Path, width: FigureWid
 class _Looks:
     """Colours, widths, dashes and markers of results.
 
-    Colours and widths tell apart the first attribute that varies, dashes and markers the second, or else the first too.
-    So a line remains visible behind another line with the same points.
+    Colours and widths distinguish the values of the first attribute that varies. Dashes and markers distinguish the
+    values of the second attribute or, if only one attribute varies, of the first too. Therefore a line remains visible
+    behind another line with the same points.
     """
 
     def __init__(self, results: Sequence[Result], attributes: Sequence[str]) -> None:

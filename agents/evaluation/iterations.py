@@ -1,4 +1,4 @@
-"""The number of iterations that a policy is meant for, found on validation levels."""
+"""The search for the number of iterations that suits a policy best, on validation levels."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from ..rollouts.solving import curve_steps, scaled_steps
 from .metrics import measure
 
 GAIN = 0.001
-"""Fraction of the levels that is too small a gain to justify more iterations."""
+"""Gain, as a fraction of the levels, that is too small to justify more iterations."""
 MOST = 4
-"""Candidates are from the usual number of iterations divided by this to that times this."""
+"""Candidates lie between the usual number of iterations divided by MOST and the usual number times MOST."""
 N_LEVELS = 1024
 """Total number of validation levels."""
 
 
 def find_iterations(policy: Policy, families: Sequence[str]) -> int:
-    """Return the number of iterations at size 16 that suits a policy, found on validation levels of the size for which
-    it is meant.
+    """Return the number of iterations at size 16 that suits a policy, measured on validation levels.
 
-    It is the smallest candidate with which at most `GAIN` fewer paths are optimal than with the best one. Candidates
-    are from a quarter of the usual number to `MOST` times it; for longer solutions each grows as in `default_steps`.
+    It is the smallest candidate for which the fraction of optimal paths is at most `GAIN` below the fraction for the
+    best candidate. Candidates lie between a quarter of the usual number and `MOST` times this number. For longer
+    solutions each candidate grows as in `default_steps`. The levels have the size for which the policy is meant.
 
     Args:
         policy: a policy that can run for any number of iterations.
-        families: families of levels, each with the same weight; of large levels there are fewer.
+        families: families of levels, each with the same weight; the sets of large levels are smaller.
     """
     base = getattr(policy, "n_iterations", None) or policy.problem.default_steps
     candidates = [number for number in curve_steps(MOST * base) if number >= base / MOST]
@@ -57,7 +57,7 @@ def find_iterations(policy: Policy, families: Sequence[str]) -> int:
 def keep_iterations(
     policies: Mapping[str, Policy], sources: Mapping[str, str | Policy], families: Sequence[str]
 ) -> None:
-    """Find the best number of iterations for each policy; store it in the policy, and in the model file it came from.
+    """Find the best number of iterations for each policy, and store it in the policy and in its model file.
 
     Args:
         policies: the policies by name.
@@ -65,7 +65,8 @@ def keep_iterations(
         families: families of validation levels.
 
     Raises:
-        ValueError: a name that is no model file, or a policy whose iterations are fixed or bounded; nothing is changed.
+        ValueError: a name that does not name a model file, or a policy with a fixed or bounded number of iterations;
+            nothing is changed.
         OSError: a file could not be written.
     """
     files = {name: source for name, source in sources.items() if isinstance(source, str)}

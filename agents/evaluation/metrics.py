@@ -1,6 +1,7 @@
 """Accuracy (ours and the paper's), complete and optimal as curves over the iterations, with 95 % intervals.
 
-Every final path is also assigned to one of `KINDS`: how it agrees with exact search, or how it fails.
+Every final path is also assigned to one of `KINDS`, which states whether it agrees with exact search, and otherwise how
+it fails.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ KINDS = {
     "through walls": "at least one tile is a wall",
     "nothing": "no tile at all",
 }
-"""Kind of path -> its meaning; every path is of exactly one kind."""
+"""Kinds of paths and their meanings; every path is of exactly one kind."""
 CANONICAL, OTHER, EXTRA, LONGER, BROKEN, WALLS, NOTHING = range(len(KINDS))
 
 
@@ -67,7 +68,7 @@ class Metrics:
 
     @classmethod
     def of(cls, table: NDArray[np.float64]) -> Metrics:
-        """Return the metrics of the (N, 6) scores of `rollouts.score_paths`."""
+        """Return the metrics for the (N, 6) float64 scores from `rollouts.score_paths`."""
         scores = Scores(table)
         return cls(
             accuracy=mean(scores.accuracy, most=1),
@@ -79,11 +80,11 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a curve: the metrics after some number of iterations.
+    """A point of a curve: the metrics after a number of iterations.
 
     Attributes:
         step: the number of iterations.
-        metrics: the metrics after them.
+        metrics: the metrics after this number of iterations.
     """
 
     step: int
@@ -97,9 +98,9 @@ class Evaluation:
     Attributes:
         n_levels: the number of levels.
         n_steps: the largest number of iterations.
-        curve: the metrics from the first iteration to the last, or to the one after which nothing changed on any level.
-        agreement: kind of path (`KINDS`) -> the fraction of levels that end with it; empty for policies that draw
-            something other than a path.
+        curve: the metrics from the first iteration to the last, or to the iteration after which no level changed.
+        agreement: kind of path (`KINDS`) -> the fraction of levels that end with it; empty for policies with an output
+            that is not a path.
         named: further metrics after the last iteration, by name: means, with normal intervals.
     """
 
@@ -128,14 +129,14 @@ def measure(
 ) -> Evaluation:
     """Run a policy on levels; return the scores of its paths after several numbers of iterations.
 
-    All scored states come from one rollout, so all points of the curve come from the same model: a model without a ReLU
-    in its last iteration lacks it at the usual step, whatever `n_steps` is.
+    All scored states come from one rollout, so all points of the curve come from the same model. For example, a model
+    without a ReLU in its last iteration has no ReLU at its usual last step, whatever `n_steps` is.
 
     Args:
         policy: a policy on any device.
         levels: a set, or (N, H, W) tiles, prepared for the policy's task, or the result of `label` for them.
         n_steps: the number of iterations; by default `default_steps`.
-        batch: levels that run at once; it does not change the results, except for the rounding of fast convolutions.
+        batch: number of levels that run at once; it changes the results only by the rounding of fast convolutions.
         steps: numbers of iterations after which to score, from 1 to `n_steps`; by default `curve_steps`.
         metrics: names of further metrics (`named_metrics.METRICS`).
         report: receives progress, `N * n_steps` in all.

@@ -1,4 +1,4 @@
-"""Metrics, by name, of answers as sets of tiles: F1, IoU, and metrics that users register."""
+"""Metrics, by name, that compare an answer and the canonical answer as sets of tiles: F1, IoU, and metrics of users."""
 
 from __future__ import annotations
 
@@ -14,34 +14,37 @@ from maze_nca_gym.support.names import Registry
 from maze_nca_gym.support.options import check
 
 Metric: TypeAlias = Callable[[Tiles, NDArray[np.bool_], NDArray[np.bool_]], NDArray[np.float64]]
-"""(N, H, W) uint8 tiles, the drawn and the wanted tiles, bool, (N, H, W) or with K channels (N, K, H, W) -> (N,) values
-from 0 to 1."""
+"""A function of (N, H, W) uint8 tiles, the predicted tiles and the wanted tiles, which returns (N,) values from 0 to 1.
+
+Predicted and wanted tiles are (N, H, W) bool, or (N, K, H, W) bool for answers with K channels.
+"""
 
 
 def f1(tiles: Tiles, drawn: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return 2 |drawn and wanted| / (|drawn| + |wanted|) of each level, 1 where both are empty."""
+    """Return 2 |drawn and wanted| / (|drawn| + |wanted|) of each level, (N,) float64; 1 if both are empty."""
     both = lengths_of(drawn) + lengths_of(wanted)
     return np.where(both == 0, 1.0, 2 * lengths_of(drawn & wanted) / np.maximum(both, 1))
 
 
 def iou(tiles: Tiles, drawn: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return |drawn and wanted| / |drawn or wanted| of each level, 1 where both are empty."""
+    """Return |drawn and wanted| / |drawn or wanted| of each level, (N,) float64; 1 if both are empty."""
     union = lengths_of(drawn | wanted)
     return np.where(union == 0, 1.0, lengths_of(drawn & wanted) / np.maximum(union, 1))
 
 
 def register_metric(name: str, metric: Metric) -> Metric:
-    """Register a metric of your own, which `evaluate`, `bench` and sweeps then take by its name; return it.
+    """Register a metric of your own, so that `evaluate`, `bench` and sweeps accept its name; return the metric.
 
     >>> register_metric("recall", lambda tiles, drawn, wanted: (drawn & wanted).sum((1, 2)) / wanted.sum((1, 2)))
 
     Args:
-        name: its name.
-        metric: a function of (N, H, W) uint8 tiles, the drawn tiles and the tiles of the canonical answer, both (N, H,
-            W) bool, or (N, K, H, W) for answers with K channels; it returns (N,) values from 0, the worst, to 1.
+        name: the metric's name.
+        metric: a function of (N, H, W) uint8 tiles, the predicted tiles and the tiles of the canonical answer, both (N,
+            H, W) bool, or (N, K, H, W) for answers with K channels; it returns (N,) values from 0, the worst, to 1.
 
     Raises:
-        ValueError: the name of a metric of this package, or something else than one value from 0 to 1 a level.
+        ValueError: the name of a metric of this package, or a function that does not return one value from 0 to 1 for
+            each level.
     """
     return METRICS.register(name, metric)
 
@@ -56,7 +59,7 @@ def _try_out(name: str, metric: Metric) -> None:
 
 
 METRICS: Registry[Metric] = Registry("metric", {"f1": f1, "iou": iou}, _try_out)
-"""The metrics by name, besides those that every evaluation has."""
+"""The metrics by name, in addition to the metrics of every evaluation."""
 
 
 def score_named(
@@ -71,7 +74,7 @@ def score_named(
         wanted: bool of the same shape, the tiles of the canonical answers.
 
     Raises:
-        ValueError: a metric fails, or returns something else than N numbers from 0 to 1; the message names it.
+        ValueError: a metric fails, or does not return N numbers from 0 to 1; the message names the metric.
     """
     scores = {}
     for name in metrics:

@@ -1,9 +1,9 @@
-"""The one form of results: rows with their numbers, as tables, records and files.
+"""The common form of results: rows with their numbers, as tables, records and files.
 
 The numbers of an evaluation or a benchmark have intervals over levels (`Estimate`). The numbers of a sweep have
 intervals over seeds (`Pooled`). A sweep also has effects, which are differences between rows. A sweep that repeats the
-paper's experiments shows the published numbers beside our numbers. Every JSON file has `versions` and `rows`. Each row
-has facts and `measures`: name -> `value`, `low`, `high` ...
+paper's experiments shows the published numbers next to our numbers. Every JSON file contains `versions` and `rows`.
+Each row contains facts and `measures`, which maps the name of a measurement to `value`, `low`, `high` ...
 """
 
 from __future__ import annotations
@@ -29,47 +29,49 @@ PAGE, LATEX, CSV = "results.md", "results.tex", "results.csv"
 NOTHING = "-"
 WEIGHTS = "weights"
 COUNTS = ("n", "mazes", "iterations", WEIGHTS, "runs")
-"""Headings of texts that are aligned like numbers."""
+"""Headings of columns with numbers as texts, which tables align like numbers."""
 SIGNED = ("accuracy", "paper_accuracy")
-"""Last words of measurements that may be negative; all others are fractions of levels."""
+"""Endings of the names of measurements that may be negative; all other measurements are fractions of levels."""
 BESIDE = (
     " In square brackets: the published difference, in how many pairs ours has the same sign, and whether the effect "
     "appears, differs in sign, or is unclear, which is less than two standard errors from zero."
 )
 """Explanation of tables with our effects beside published effects."""
 IN_TILES = ("length",)
-"""Last words of measurements that are numbers of tiles, and no percentages."""
+"""Endings of the names of measurements that are numbers of tiles instead of percentages."""
 
 
 class Number(Protocol):
-    """A number with its spread: an `Estimate` over levels, or a `Pooled` mean over seeds."""
+    """Protocol of a number with its spread: an `Estimate` over levels, or a `Pooled` mean over seeds."""
 
     def text(self, digits: int = 2, factor: float = 100) -> str:
         """Return the cell of a table: the number times a factor, with `digits` decimals, and its spread."""
 
     def parts(self) -> dict[str, Any]:
-        """Return its parts by name, JSON-serialisable: `value` first, then its spread, and `values` by seed if it has
-        them."""
+        """Return the parts of the number by name, JSON-serialisable.
+
+        They are `value`, its spread and, for a mean over seeds, `values` by seed.
+        """
 
 
 class ResultRow(Protocol):
-    """A row of results: its description, as texts and as values, and its numbers by measurement."""
+    """Protocol of a row of results: its description, as texts and as values, and its numbers by measurement."""
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """The cells that a table shows before the numbers, by heading."""
+        """The cells of a table before the numbers, by heading."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """The fields of a JSON record that come before its numbers, by name; options are a mapping."""
+        """The fields of a JSON record before its numbers, by name; options are a mapping."""
 
     @property
     def cells(self) -> Mapping[str, Number]:
-        """The numbers by measurement, as fractions or tiles."""
+        """The numbers by measurement, as fractions or numbers of tiles."""
 
     @property
     def details(self) -> Mapping[str, Any]:
-        """Facts by name that only the JSON file has, after the numbers."""
+        """Further facts by name, which only the JSON file contains, after the numbers."""
 
 
 def row_in_words(row: ResultRow) -> str:
@@ -86,7 +88,7 @@ class Results(Tabular, Sequence[R]):
     """Results of a command, row by row.
 
     Attributes:
-        rows: one for each policy, variant or published result.
+        rows: one row for each policy, variant or published result.
     """
 
     rows: Sequence[R]
@@ -110,8 +112,10 @@ class Results(Tabular, Sequence[R]):
         return table_of([(row.texts, row.cells) for row in self.rows], digits=self.digits)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return each row's facts and the parts of its numbers, without values of single seeds: complete, complete_low,
-        complete_high ..., as fractions or tiles."""
+        """Return a flat record for each row: its facts, and the parts of its numbers as fractions or tiles.
+
+        For example, a record contains complete, complete_low and complete_high. Values of single seeds are left out.
+        """
         records = []
         for row in self.rows:
             record: dict[str, Any] = {}
@@ -125,7 +129,7 @@ class Results(Tabular, Sequence[R]):
         return records
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of the JSON file. Its numbers are fractions or tiles."""
+        """Return the content of the JSON file as a dict. Its numbers are fractions or tiles."""
         measures = [{name: number.parts() for name, number in row.cells.items()} for row in self.rows]
         rows = [{**row.facts, "measures": own, **row.details} for row, own in zip(self.rows, measures, strict=True)]
         return {"versions": versions(), "rows": rows}
@@ -141,7 +145,7 @@ class Results(Tabular, Sequence[R]):
             name: name of the JSON file.
 
         Raises:
-            OSError: a file could not be written; all are as before.
+            OSError: a file could not be written; no file has changed.
         """
         folder.mkdir(parents=True, exist_ok=True)
         texts = {name: json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n", **texts}
@@ -156,7 +160,7 @@ def table_of(
     """Return a table of texts and numbers; a missing value is shown as a dash.
 
     Args:
-        lines: for each line of the table, its texts by heading, and its numbers by measurement.
+        lines: the lines of the table: for each, its texts by heading, and its numbers by measurement.
         title: the table's title.
         digits: decimals of the numbers.
     """
@@ -169,12 +173,13 @@ def table_of(
 
 @dataclass(frozen=True)
 class Pooled:
-    """A measurement over the runs of a row.
+    """The mean of a measurement over the runs of a row.
 
     Attributes:
         values: seed -> value, for all runs with this measurement.
-        value, sd: mean and sample standard deviation, or None for fewer runs than one or two.
-        low, high: 95 % interval of the mean by Student's t, or None for fewer runs than three.
+        value: the mean, or None without a run.
+        sd: the sample standard deviation, or None for fewer than two runs.
+        low, high: 95 % interval of the mean by Student's t, or None for fewer than three runs.
         published: published mean and standard deviation, or None if there are none.
     """
 
@@ -189,7 +194,8 @@ class Pooled:
     def of(
         cls, measure: str, values: Mapping[int | str, float], published: tuple[float, float] | None = None
     ) -> Pooled:
-        """Return the mean, deviation and interval of a measurement; the interval is cut to the range of its values.
+        """Return the mean, deviation and interval of a measurement; the interval does not exceed the range of possible
+        values.
 
         Args:
             measure: the name of the measurement, which determines the range of its values.
@@ -205,13 +211,16 @@ class Pooled:
 
     @property
     def deviation(self) -> float | None:
-        """The mean minus the published mean, in published standard deviations, or None if there is no mean, no
-        published figure, or a published deviation of 0."""
+        """The mean minus the published mean, in published standard deviations.
+
+        None if there is no mean, no published figure, or a published deviation of 0.
+        """
         mean, sd = self.published or (0.0, 0.0)
         return None if self.value is None or not sd else (self.value - mean) / sd
 
     def text(self, digits: int = 2, factor: float = 100) -> str:
-        """Return a table's cell: mean and deviation, below them the interval, in brackets the published figure."""
+        """Return the cell of a table: mean and deviation, then the interval, then the published figure in square
+        brackets."""
         shown = NOTHING if self.value is None else f"{factor * self.value:.{digits}f}"
         shown += "" if self.sd is None else f" ± {factor * self.sd:.{digits}f}"
         if self.low is not None and self.high is not None:
@@ -223,7 +232,8 @@ class Pooled:
         return shown
 
     def parts(self) -> dict[str, Any]:
-        """Return the parts for JSON: mean, deviation, interval, values by seed and, if any, the published figure."""
+        """Return the parts for JSON by name: mean, deviation, interval, values by seed and, if any, the published
+        figure."""
         parts = {name: getattr(self, name) for name in ("value", "sd", "low", "high", "values")}
         if self.published is None:
             return parts
@@ -232,8 +242,13 @@ class Pooled:
 
 
 class Failure(NamedTuple):
-    """A run that was given up: a short description, its error, and the file with its output, relative to the sweep's
-    folder."""
+    """A run that was given up.
+
+    Attributes:
+        run: a short description of the run.
+        error: its error.
+        log: the file with its output, relative to the sweep's folder.
+    """
 
     run: str
     error: str
@@ -242,18 +257,18 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True)
 class SweepRow:
-    """A row of a sweep's table: which runs it shows, and their measurements.
+    """A row of a sweep's table: the runs that it shows, and their measurements.
 
     Attributes:
         name: name of the row.
         options: the options that differ between rows.
-        runs: names of the configurations with the runs that the row pools. Most rows pool a single configuration.
-        section: title of the table that has the row, if there are several tables.
-        published: measurement -> mean and standard deviation that others published.
+        runs: names of the configurations that the row pools; most rows have a single configuration.
+        section: title of the table with the row, if there are several tables.
+        published: measurement -> published mean and standard deviation.
         n_runs: number of runs.
         found: seed -> `n_weights`, `figures` by name and `seconds` of a finished run.
         failures: the runs that were given up.
-        ended: the update at which `halve` ended all its runs, or 0.
+        ended: the update at which successive halving (`halve`) ended all runs of the row, or 0.
     """
 
     name: str
@@ -269,20 +284,20 @@ class SweepRow:
 
     @property
     def n_weights(self) -> float | None:
-        """Number of weights, the mean if the row pools networks, or None without a finished run."""
+        """Number of weights, or the mean if the row pools networks of different sizes. None without a finished run."""
         counts: list[int] = [result["n_weights"] for result in self.found.values()]
         return None if not counts else counts[0] if len({*counts}) == 1 else float(np.mean(counts))
 
     @property
     def state(self) -> str:
-        """The number of finished runs, and the errors of the others: "2 of 3, Diverged"."""
+        """The number of finished runs, and the errors of the other runs, such as "2 of 3, Diverged"."""
         kinds = dict.fromkeys(failure.error.partition(":")[0] for failure in self.failures)
         early = [f"ended at update {self.ended:,}"] * bool(self.ended)
         return ", ".join([f"{len(self.found)} of {self.n_runs}", *early, *kinds])
 
     @property
     def measures(self) -> list[str]:
-        """Names of the published measures or, if there are none, of all measures."""
+        """Names of the published measurements or, if none was published, of all measurements."""
         measured = dict.fromkeys(name for result in self.found.values() for name in result["figures"])
         return [name for name in self.published or measured if name != WEIGHTS]
 
@@ -298,7 +313,10 @@ class SweepRow:
 
     @property
     def texts(self) -> dict[str, str]:
-        """The name, the options, our and the published number of weights, and the state, as texts by heading."""
+        """The cells of a table before the numbers, by heading.
+
+        They are the name, the options, our number of weights and the published number, and the state.
+        """
         options = {name: in_words(value) for name, value in self.options.items()}
         count = NOTHING if self.n_weights is None else f"{self.n_weights:,.0f}"
         published = f"{self.published[WEIGHTS][0]:,.0f}" if WEIGHTS in self.published else count
@@ -333,9 +351,9 @@ class Effect:
         measure: name of the measurement.
         n_pairs: number of pairs of rows that differ in the option alone.
         difference: mean over seeds and pairs.
-        error: standard error of the difference: over seeds or, where figures were published, over pairs, or None for
-            fewer than two.
-        published: the published difference, or None if nothing was published.
+        error: standard error of the difference: over seeds or, if figures were published, over pairs. None for fewer
+            than two.
+        published: the published difference, or None if no figure was published.
         n_agreeing: number of pairs in which the published difference and our difference have the same sign.
         where: other options that all rows share, such as a task, in words.
     """
@@ -358,14 +376,19 @@ class Effect:
 
     @property
     def verdict(self) -> str:
-        """A word about the published effect: "appears" if ours has the same sign, "differs" if it has the other sign,
-        and "unclear" within two standard errors of zero, or if nothing was published."""
+        """Whether the published effect appears in our results, in one word.
+
+        - "appears": our effect has the same sign;
+        - "differs": our effect has the other sign;
+        - "unclear": our effect is within two standard errors of zero, or no effect was published.
+        """
         if self.published is None or self.error is None or abs(self.difference) <= 2 * self.error:
             return "unclear"
         return "appears" if self.published * self.difference > 0 else "differs"
 
     def text(self, digits: int = 2, factor: float = 100) -> str:
-        """Return the difference with its error, and in brackets the published difference and whether it appears."""
+        """Return the cell of a table: the difference with its error, and in square brackets the published difference
+        and the verdict."""
         error = "" if self.error is None else f" ± {factor * self.error:.{digits}f}"
         shown = f"{factor * self.difference:+.{digits}f}{error}"
         if self.published is None:
@@ -381,7 +404,8 @@ def find_effects(
 
     Args:
         rows: the rows.
-        comparisons: option, value and the value to compare with; by default each value of an option with the first.
+        comparisons: option, value, and the value with which it is compared; by default each value of an option is
+            compared with the first value.
         where: the options that all rows share, in words.
     """
     if comparisons is None:
@@ -438,7 +462,7 @@ class SweepResults(Results[SweepRow]):
         title: a title in a few words.
         about: a sentence on the content of the tables.
         facts: further facts about the sweep, JSON-serialisable.
-        always: options that every table shows; others are shown where rows of the table differ in them.
+        always: options that every table shows; a table shows other options only if its rows differ in them.
         refit: the best row, trained with further seeds and measured on test sets, or None unless the sweep has `refit`.
     """
 
@@ -452,7 +476,8 @@ class SweepResults(Results[SweepRow]):
 
     @property
     def measures(self) -> list[str]:
-        """Names of all measurements that occur in a row, as published figures or, without any, as figures of runs."""
+        """Names of all measurements that occur in a row: published measurements or, if none was published, measurements
+        of runs."""
         return names_in(row.cells for row in self.rows)
 
     @property
@@ -489,8 +514,7 @@ class SweepResults(Results[SweepRow]):
         return table_of([({"effect": name}, own) for name, own in cells.items()], about + BESIDE * (over != "seeds"))
 
     def tables_of_sets(self) -> list[Table]:
-        """Return two tables for each set of levels, one of the rows and one of the effects, narrow enough for a
-        terminal."""
+        """Return two tables for each set of levels, narrow enough for a terminal: the rows, and the effects."""
         tables = []
         for name in dict.fromkeys(measure.split(" ", 1)[0] for measure in self.measures or [""]):
             own, start = [measure for measure in self.measures if measure.split(" ", 1)[0] == name], f"{name} "
@@ -504,7 +528,8 @@ class SweepResults(Results[SweepRow]):
         return tables
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of the JSON file: facts, rows and effects. Its numbers are fractions or tiles."""
+        """Return the content of the JSON file as a dict: facts, rows and effects. Its numbers are fractions or
+        tiles."""
         return {**self.facts, **super().to_json(), "effects": [asdict(effect) for effect in self.effects]}
 
     def markdown(self) -> str:
@@ -527,8 +552,7 @@ class SweepResults(Results[SweepRow]):
         return "\n\n".join(map(Table.latex, self.tables(), captions)) + "\n"
 
     def save(self) -> list[Path]:
-        """Write results.json, results.csv, results.md and results.tex into the folder of the series, and return the
-        paths.
+        """Write results.json, results.csv, results.md and results.tex into the sweep's folder, and return the paths.
 
         Raises:
             OSError: a file could not be written.

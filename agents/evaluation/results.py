@@ -19,7 +19,7 @@ from .records import CSV, Results
 
 @dataclass(frozen=True, repr=False)
 class EvaluationResults(Results[Result]):
-    """A sequence with a result for each policy and set of levels, policy by policy.
+    """The results of an evaluation: a row for each policy and set of levels, policy by policy.
 
     Attributes:
         rows: the results.
@@ -36,15 +36,15 @@ class EvaluationResults(Results[Result]):
     def save(
         self, folder: str | Path, format: FigureFormat = "png", width: FigureWidth = None
     ) -> dict[str, list[Path]]:
-        """Write `results.json`, `results.csv` and the figures for which there are results, in place of earlier ones.
+        """Write `results.json`, `results.csv` and the figures for which there are results; they replace earlier files.
 
         Args:
             folder: the folder, which is made if missing.
             format: file type of the figures: png, pdf or svg.
-            width: their width in print; see `FigureWidth`.
+            width: width of the figures in print; see `FigureWidth`.
 
         Returns:
-            "results" and "figure" -> the files.
+            The files of the keys "results" and "figure".
 
         Raises:
             ValueError: an unknown format or width.
@@ -60,8 +60,9 @@ class EvaluationResults(Results[Result]):
         return saved
 
     def save_numbers(self, folder: str | Path) -> list[Path]:
-        """Write `results.json` and `results.csv`, and delete the figures of an earlier evaluation, which would mislead;
-        return the paths.
+        """Write `results.json` and `results.csv`, and return the paths.
+
+        Figures of an earlier evaluation are deleted, because they would no longer fit the numbers.
 
         Raises:
             OSError: a file could not be written.
@@ -72,7 +73,7 @@ class EvaluationResults(Results[Result]):
         return self.write(folder, {CSV: self.csv()})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of the JSON file: configuration, rows, missing results, and the time."""
+        """Return the content of the JSON file as a dict: configuration, rows, missing results, and the time."""
         missing = [{"policy": policy, "levels": name} for policy, name in self.missing]
         return {
             "configuration": self.configuration,

@@ -1,4 +1,4 @@
-"""`evaluate`: policies measured on named test sets or on a user's own levels."""
+"""The function `evaluate`, which measures policies on named test sets or on a user's own levels."""
 
 from __future__ import annotations
 
@@ -50,37 +50,41 @@ def evaluate(
 ) -> EvaluationResults:
     """Measure policies on named test sets: metrics with 95 % intervals, curves and stability, as tables and figures.
 
-    A set such as perfect-31 has the same levels on every machine. After Ctrl-C, results that are complete are kept.
+    A set such as perfect-31 has the same levels on every machine. After Ctrl-C, results that are complete are saved.
 
     >>> evaluate("nca-shortest-path", families="perfect", sizes=[16, 32])[0].metrics.complete
 
     Args:
         policies: names from `policies list`, model files (*.safetensors) or module:class, all of one task; NAME=POLICY
-            sets the name of a policy in tables and figures. In Python also policies, or a mapping from names to them.
-        levels: set of levels in place of families and sizes: a file, a name from `levels list`, or a test set such as
+            sets the name of a policy in tables and figures. In Python also policies, or a mapping from names to
+            policies.
+        levels: set of levels, instead of families and sizes: a file, a name from `levels list`, or a test set such as
             perfect-31. In Python also a set or (N, H, W) tiles.
         families: families of levels, separated by commas or spaces; sparse is random with 20 to 50 % walls.
         sizes: inner sizes of the levels, separated by commas or spaces.
-        n: largest number of levels of each set, always the first ones; by default 128 of a test set, and all levels
-            of --levels. 8192 takes whole test sets, which have fewer levels beyond size 32.
+        n: largest number of levels of each set, always the first levels; by default 128 of a test set, and all levels
+            of --levels. 8192 takes complete test sets, which have fewer levels beyond size 32.
         steps: number of iterations on a level, by default the policy's usual number, in proportion to size and longest
             solution.
         metrics: further metrics of the last answers, separated by commas or spaces: f1 and iou, which compare sets of
-            tiles with the canonical answer, and those of `register_metric`.
-        find_iterations: first find that number, on validation levels of the families: the fewest iterations with which
-            at most 0.1 % fewer paths are optimal than with the best number. Policies and their model files store it.
+            tiles with the canonical answer, and metrics from `register_metric`.
+        find_iterations: first search for the best number of iterations, on validation levels of the families: the
+            smallest number for which at most 0.1 % fewer paths are optimal than for the best number. Policies and their
+            model files store it.
         stability: also test stability: 10 times the iterations, corrupted states and edited mazes, on the first 256
-            levels (fewer of large ones). It takes some 15 times as long as the other measurements of as many levels.
+            levels (fewer if levels are large). It takes about 15 times as long as the other measurements of the same
+            number of levels.
         batch: number of levels that run at once, by default 256, or fewer if they are large.
-        device: device, such as cpu, cuda or cuda:1; by default the policies' own, which is the CPU if they are given by
-            name.
+        device: device, such as cpu, cuda or cuda:1; by default the policies' own device, which is the CPU if names are
+            given.
         out: folder for results.json and results.csv, which are rewritten after each result, and the figures; they
-            replace those of an earlier run. In Python, nothing is written by default.
+            replace the files of an earlier run. In Python, nothing is written by default.
         format: file type of the figures: png, pdf or svg.
-        figure_width: their width in print: inches, column (3.35) or page (6.9); by default large ones, for a screen.
+        figure_width: width of the figures in print: inches, column (3.35) or page (6.9); by default they are large, for
+            a screen.
 
     Returns:
-        A result for each policy and set.
+        The results, with a row for each policy and set.
 
     Raises:
         ValueError: a bad option, policy or combination.

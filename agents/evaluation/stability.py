@@ -37,7 +37,7 @@ from .statistics import Estimate, proportion
 LONGER = 10
 """Factor by which the long run exceeds the usual number of iterations."""
 NOTICE = 8
-"""Extra iterations after a disturbance, in which a policy can notice it and start over."""
+"""Extra iterations after a disturbance, in which a policy can detect the disturbance and start over."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,12 @@ class Edited:
     Attributes:
         edit: the edit, one of `disturbances.EDITS`, made after `n_steps` iterations.
         n_levels: the number of levels that could be edited so that their old solution is wrong.
-        fresh: the metrics on the edited mazes from a state of zeros, after `n_steps` iterations, or more if solutions
-            are longer, in proportion.
-        continued: the metrics on the edited mazes from the state reached on the old mazes, after as many further
-            iterations plus `NOTICE`.
-        hysteresis: the fraction of levels on which the fresh start ends with an optimal path and the other does not.
+        fresh: the metrics on the edited mazes from a state of zeros, after `n_steps` iterations, or more in proportion
+            if solutions are longer.
+        continued: the metrics on the edited mazes from the state reached on the old mazes, after the same number of
+            further iterations plus `NOTICE`.
+        hysteresis: the fraction of levels on which the rollout from zeros ends with an optimal path and the continued
+            rollout does not.
     """
 
     edit: str
@@ -82,11 +83,11 @@ class Stability:
         n_levels: the number of levels.
         n_steps: the usual number of iterations of an episode.
         before: the metrics after `n_steps` iterations.
-        after: the metrics after `LONGER` times as many iterations.
+        after: the metrics after `LONGER` times this number of iterations.
         curve: the metrics between these two.
-        state, path: the behaviour of the state and of the rounded path from there on.
-        corruption: one for each of `disturbances.FRACTIONS`.
-        edits: one for each edit that could be made on any level.
+        state, path: the long-run behaviour of the state and of the rounded path after the last of these iterations.
+        corruption: one entry for each of `disturbances.FRACTIONS`.
+        edits: one entry for each edit that could be made on any level.
         hysteresis: the fraction in `Edited.hysteresis`, over all edits, or None without edits.
     """
 
@@ -111,17 +112,17 @@ def measure_stability(
     batch: int | None = None,
     report: Report = lambda _: None,
 ) -> Stability:
-    """Run a policy for longer than usual, and disturb it; return how its metrics change.
+    """Run a policy for longer than usual, disturb its state and its maze, and return the changes of its metrics.
 
     Args:
-        policy: a policy on any device, whose iterations share their weights.
+        policy: a policy on any device, with the same weights for all iterations.
         levels: a set, or (N, H, W) tiles, prepared for the policy's task, or the result of `label` for them.
         n_steps: the usual number of iterations of an episode, at least 1.
-        batch: levels that run at once.
+        batch: number of levels that run at once, or None for a number that keeps the state small.
         report: receives progress, `N * n_steps * stability_effort(task)` in all.
 
     Raises:
-        ValueError: the levels are of another task, or one is unsolvable or too large for the policy.
+        ValueError: the levels are of another task, or a level is unsolvable or too large for the policy.
     """
     labelled, task = label(policy, levels), policy.problem
     marks = [n_steps + step for step in curve_steps((LONGER - 1) * n_steps) if step >= n_steps / 4]

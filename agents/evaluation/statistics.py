@@ -23,7 +23,8 @@ class Estimate:
 
     Attributes:
         value: the value on the measured levels.
-        low, high: the interval for the value on all levels that the generator can draw, of which these are a sample.
+        low, high: the interval for the value on all levels that the generator can draw; the measured levels are a
+            sample of these.
     """
 
     value: float
@@ -41,7 +42,7 @@ class Estimate:
 
 
 def proportion(successes: NDArray[np.bool_], n_independent: float | None = None) -> Estimate:
-    """Return the fraction of (N,) bools that is true, with Wilson's interval, which is also valid near 0 and 1.
+    """Return the fraction of true values among (N,) bools, with Wilson's interval, which is also valid near 0 and 1.
 
     Args:
         successes: (N,) bool.
@@ -50,7 +51,7 @@ def proportion(successes: NDArray[np.bool_], n_independent: float | None = None)
             enough even if each group is all correct or all wrong.
 
     Raises:
-        ValueError: N is 0, or another value than true and false, or 1 and 0, such as NaN.
+        ValueError: N is 0, or a value is neither true nor false (1 nor 0), such as NaN.
     """
     successes = as_path(successes, "successes")
     fraction = float(np.count_nonzero(successes)) / _count(successes)
@@ -65,15 +66,16 @@ def mean(
 ) -> Estimate:
     """Return the mean of (N,) values with the normal interval: +-1.96 standard errors.
 
-    If all values are equal, or there is only one, both ends are the mean; that does not mean that the mean is certain.
+    If all values are equal, or there is only one, both ends of the interval are the mean. This does not imply that the
+    mean is certain.
 
     Args:
         values: (N,) numbers.
-        most, least: the largest and the smallest number that a value can be; the interval does not go beyond them.
+        most, least: the largest and the smallest possible value, beyond which the interval does not go.
         n_independent: number of independent values on which the interval is based, see `proportion`; by default N.
 
     Raises:
-        ValueError: N is 0, or the values are no array.
+        ValueError: N is 0, or the values are not an array.
     """
     sample = as_array(values, "values")
     n, centre = _count(sample), float(sample.mean())
@@ -100,8 +102,10 @@ def standard_error(values: ArrayLike) -> float | None:
 
 
 def student(values: ArrayLike) -> tuple[float, float] | None:
-    """Return the 95 % interval of the mean of (N,) values by Student's t, which is valid for small N, or None for N <
-    3, since the interval of two values is 12.7 times as wide as their distance, and says nothing."""
+    """Return the 95 % interval of the mean of (N,) values by Student's t, which is valid for small N.
+
+    None for N < 3, because the interval of two values is 12.7 times as wide as their distance, and therefore useless.
+    """
     sample, error = np.asarray(values, np.float64), standard_error(values)
     if error is None or len(sample) < 3:
         return None
@@ -135,16 +139,21 @@ def bootstrap(
 
 
 def fisher(correlations: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95 % interval of the mean of some correlations by Student's t of Fisher's z, within -1 and 1, or None
-    for fewer than three, or if one is -1 or 1, whose z is infinite."""
+    """Return the 95 % interval of the mean of some correlations by Student's t of Fisher's z, within -1 and 1.
+
+    None for fewer than three correlations, or if a correlation is -1 or 1, because its z is infinite.
+    """
     if max(map(abs, correlations), default=1.0) >= 1 or (ends := student(np.arctanh(correlations))) is None:
         return None
     return math.tanh(ends[0]), math.tanh(ends[1])
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
-    """Return Spearman's rank correlation of two sequences of N numbers, from -1 to 1. None if it is undefined, because
-    of a NaN or a constant sequence, or if N < 3: two pairs always have -1 or 1."""
+    """Return Spearman's rank correlation of two sequences of N numbers, from -1 to 1.
+
+    None if it is undefined, because of a NaN or a constant sequence, or if N < 3, because two pairs always give -1 or
+    1.
+    """
     samples = [as_array(values, "values", np.float64) for values in (first, second)]
     if len(samples[0]) < 3 or np.isnan(samples).any():
         return None

@@ -12,7 +12,7 @@ from maze_nca_gym.mazes.solvers import distances, is_valid, shortest_path
 EXACT, CANONICAL, VALID, OPTIMAL = SCORES = ("exact label", "canonical", "valid", "valid and optimal")
 """Names of the scores."""
 FIRST_MOVE, FOLLOWED = "first move", "moves followed"
-"""Scores of mazes whose source is on every tile in turn: the first move of each answer, and these moves in a row."""
+"""Names of the scores of sets that contain each maze once for every tile as source (`judge_moves`)."""
 
 
 def judge(
@@ -20,20 +20,23 @@ def judge(
 ) -> dict[str, NDArray[np.bool_]]:
     """Return which answers are correct, by each of `SCORES`.
 
-    An answer is exact if it equals the set's label, and canonical if it equals the canonical solution. It is valid if
-    its tiles form one line of free tiles from source to target: without gaps or forks, and adjacent tiles always follow
-    one another on the line. It is optimal if no line is shorter. Where there is no route, all of these are an answer
-    without any tile.
+    - exact label: the answer equals the set's label.
+    - canonical: the answer equals the canonical solution.
+    - valid: the tiles of the answer form one line of free tiles from source to target, without gaps or forks, and
+      adjacent tiles always follow one another on the line.
+    - valid and optimal: the answer is valid, and no such line is shorter.
+
+    If there is no route, an answer without any tile is correct by all four scores.
 
     Args:
         tiles: (N, H, W) uint8.
         paths: (N, H, W) bool, the answers, both ends included.
         labels: (N, H, W) bool, from the set's `label`.
-        canonical: (N, H, W) bool, the canonical solutions in the policy's order of directions; by default the
-            solutions of `solvers.shortest_path`, in the usual order.
+        canonical: (N, H, W) bool, the canonical solutions in the policy's order of directions; by default the solutions
+            of `solvers.shortest_path`, in the usual order.
 
     Returns:
-        Score -> (N,) bool.
+        (N,) bool for each score, by name.
     """
     canonical = shortest_path(tiles) if canonical is None else canonical
     empty = ~(canonical | paths).any(axis=(1, 2))
@@ -49,8 +52,8 @@ def judge(
 def judge_moves(tiles: Tiles, paths: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
     """Return which answers have a correct first move, and from which sources all first moves on the way are correct.
 
-    The first move of an answer leads from the source to the single tile of the path beside the source. It is correct if
-    it comes nearer to the target. The way from a source follows these moves: the next move is the first move in the
+    The first move of an answer leads from the source to the single tile of the path next to the source. It is correct
+    if it comes nearer to the target. The way from a source follows these moves: the next move is the first move in the
     level with the reached tile as source.
 
     Args:
@@ -58,7 +61,7 @@ def judge_moves(tiles: Tiles, paths: NDArray[np.bool_]) -> dict[str, NDArray[np.
         paths: (N, H, W) bool, the answers, both ends included.
 
     Returns:
-        `FIRST_MOVE` and `FOLLOWED` -> (N,) bool.
+        (N,) bool for each of `FIRST_MOVE` and `FOLLOWED`, by name.
     """
     source, target = (np.argwhere(tiles == end)[:, 1:] for end in (Tile.SOURCE, Tile.TARGET))
     beside = source[:, None] + [(-1, 0), (0, -1), (0, 1), (1, 0)]
@@ -81,8 +84,9 @@ def judge_moves(tiles: Tiles, paths: NDArray[np.bool_]) -> dict[str, NDArray[np.
 
 
 def paths_of(tiles: Tiles, tokens: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return the paths in answers made of tokens, (N, H, W) bool: the tiles with the token of a path, and both ends of
-    the maze, whatever token they have.
+    """Return the paths in answers made of tokens, (N, H, W) bool.
+
+    A path consists of the tiles with the token of a path, and of both ends of the maze, whatever token they have.
 
     Args:
         tiles: (N, H, W) uint8, the mazes.
@@ -92,8 +96,9 @@ def paths_of(tiles: Tiles, tokens: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def judge_tokens(tiles: Tiles, tokens: NDArray[np.uint8], labels: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
-    """Return which answers in tokens are correct, like `judge`; an exact one has every token correct, walls and free
-    tiles included.
+    """Return which answers in tokens are correct, by each score of `judge`.
+
+    For the score "exact label", every token must be correct, including the tokens of walls and free tiles.
 
     Args:
         tiles: (N, H, W) uint8, solvable.

@@ -1,4 +1,4 @@
-"""The leaderboard: measured rows next to published ones, as tables, a page, a picture and a file."""
+"""The leaderboard: measured rows next to published rows, as tables, a page, a picture and a file."""
 
 from __future__ import annotations
 
@@ -118,7 +118,8 @@ case that is solved completely or not at all.
 
 
 def _shown(line: Standing, name: str) -> str:
-    """Return a line's name on the page of a set: in code font if it can be loaded, marked if its mazes are others."""
+    """Return a solver's name on the page of a set: in code font if `load` knows it, with † if it was measured on other
+    mazes."""
     if line.is_ours:
         is_included = line.name.removeprefix("symmetrised:") in list_policies(all=True)
         return f"`{line.name}`" if is_included else line.name
@@ -132,7 +133,7 @@ def _percentage(line: Standing, score: str) -> str:
 
 
 def _measured_on(benchmark: BenchmarkSet, ns: set[int]) -> str:
-    """Return on how many instances of a set its rows were measured here; the rows may have several numbers."""
+    """Return in words on how many instances of a set its rows were measured here; rows may have different numbers."""
     kind = f"streams of {benchmark.stream} mazes" if benchmark.stream > 1 else "mazes"
     if ns == {benchmark.n}:
         return f"measured here on all {benchmark.n:,} {kind}"
@@ -159,12 +160,13 @@ class Board(Results[Measured]):
     digits = 1
 
     def markdown(self, picture: bool = False) -> str:
-        """Return a page: the best of each kind, then a table for each set that has a row, published results included.
+        """Return a page: the best solver of each kind, then a table for each set with a row, published results
+        included.
 
-        Sets without published results are folded away at the end, unless there are no others.
+        Sets without published results are folded away at the end, unless no set has published results.
 
         Args:
-            picture: whether it shows the file that `draw` writes.
+            picture: whether the page shows the file that `draw` writes.
         """
         compared: list[str] = []
         alone: list[str] = []
@@ -191,7 +193,11 @@ class Board(Results[Measured]):
 
     def best(self) -> Table:
         """Return a table of the sets with published results: for each set, its main score, and the best solver of each
-        kind. Kinds are published solvers with and without search, and supervisions of measured solvers."""
+        kind.
+
+        The kinds are published solvers without search, published solvers with search, and the supervisions of measured
+        solvers.
+        """
         kinds = {name: (name,) for name in SUPERVISIONS if name != UNSTATED} | {"rule, by hand": ("rule", "by hand")}
         del kinds["rule"], kinds["by hand"]
         heads, cells = ("set", "score", "published", "published, search", *kinds), []
@@ -211,7 +217,10 @@ class Board(Results[Measured]):
 
     def _from_the_same_answers(self) -> list[str]:
         """Return a paragraph about networks that learned from the answers of Maze-Hard, alone and with the moves in
-        them; nothing if the board lacks the rows of either."""
+        them.
+
+        The list is empty if the board lacks the rows of either.
+        """
         lines = {line.name: line for line in lines_of(self.by_set().get(_HARD, []), published_beside(_HARD))}
         if not {_ALONE, _WITH_MOVES} <= lines.keys():
             return []
@@ -240,10 +249,10 @@ class Board(Results[Measured]):
         return {name: rows for name, rows in rows_of_sets.items() if rows}
 
     def draw(self, path: str | Path, width: FigureWidth = None) -> Path:
-        """Write a picture of weights against percent, and return its path; it has a panel for each set and score.
+        """Write a picture of weights against percent, with a panel for each set and score, and return its path.
 
-        It has panels for the sets with published results on the same mazes, or for all sets if there are no such
-        results. A policy that breaks ties in another order than the set is left out of the panel of exact labels.
+        The picture contains the sets with published results on the same mazes, or all sets if there are no such
+        results. The panel of exact labels does not contain policies that break ties in another order than the set.
 
         Raises:
             ValueError: there is no row, or another suffix than png, pdf and svg.
@@ -267,21 +276,25 @@ class Board(Results[Measured]):
     def save(
         self, folder: str | Path, plot: bool = False, format: FigureFormat = "png", width: FigureWidth = None
     ) -> list[Path]:
-        """Write `leaderboard.json`, `leaderboard.md` and `leaderboard-sources.md`; the folder's rows of other sets or
-        names are kept, except other seeds of a training that has several seeds on this board.
+        """Write `leaderboard.json`, `leaderboard.md` and `leaderboard-sources.md`, together with the rows already in
+        the folder.
+
+        A row in the folder is replaced if the board has a row of the same set and name. It is dropped if the board has
+        several seeds of the same training.
 
         Args:
-            folder: where to.
-            plot: write a figure, `leaderboard`, too; the page shows the `leaderboard.png` that the folder has.
+            folder: the folder, which is made if missing.
+            plot: whether to write a figure, `leaderboard`, too. The page shows `leaderboard.png` if the folder contains
+                this file.
             format: file type of the figure.
-            width: its width in print.
+            width: width of the figure in print, or None for a screen.
 
         Returns:
             The files.
 
         Raises:
-            ValueError: the folder's `leaderboard.json` is no leaderboard.
-            OSError: a file could not be written; the others are unchanged.
+            ValueError: the folder's `leaderboard.json` is not a leaderboard.
+            OSError: a file could not be written; the other files are unchanged.
         """
         folder = user_path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -298,11 +311,11 @@ class Board(Results[Measured]):
 
     @classmethod
     def load(cls, folder: str | Path) -> Board:
-        """Return the board that `save` wrote.
+        """Return the board that `save` wrote to a folder.
 
         Raises:
-            ValueError: `leaderboard.json` is no leaderboard.
-            OSError: it is missing or cannot be read.
+            ValueError: `leaderboard.json` is not a leaderboard.
+            OSError: the file is missing or cannot be read.
         """
         path = user_path(folder) / BOARD
         with validated_read(path, "is no leaderboard"):

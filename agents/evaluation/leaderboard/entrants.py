@@ -34,8 +34,7 @@ from .rows import RESTARTED, REUSED, SEED, SUPERVISIONS, UNSTATED, WHOLE, Measur
 def find_entrants(
     policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path],
 ) -> tuple[dict[str, Policy | Path], dict[str, tuple[str, str]]]:
-    """Return the policies and files of predictions to measure, by name, and the result of `learned_from` for each
-    name.
+    """Return the policies and files of predictions to measure, by name, and the result of `learned_from` for each name.
 
     Raises:
         ValueError: no entrant, an unknown policy, a missing file, or a policy of another task.
@@ -63,7 +62,11 @@ def find_entrants(
 def learned_from(name: str | None) -> tuple[str, str]:
     """Return the supervision of a policy's training, one of `SUPERVISIONS`, and its training mazes, in words.
 
-    They come from the policy's card or, for a model file, from the description of the training run.
+    They come from the policy's card or, for a model file, from the description of the training run. If neither exists,
+    both are "not stated".
+
+    Args:
+        name: the policy's name or model file, or None for a policy without a name.
     """
     prefix, name = split_prefix(name or "")
     while prefix:
@@ -105,7 +108,7 @@ def measure_scores(
         labels: (N, H, W) bool, the set's labels of these levels.
         lesson: the supervision and the training mazes, from `learned_from`.
         batch: the number of levels that run at once, or None for a number that keeps the state small.
-        metrics: names of other metrics, for the answers from a fresh state.
+        metrics: names of further metrics, for the answers that start from a state of zeros.
     """
     policy, n_steps, tiles, canonical = cell.policy, cell.n_steps, cell.labelled.tiles, cell.labelled.target
     begin = time.perf_counter()
@@ -141,13 +144,12 @@ def mazes_alike(benchmark: BenchmarkSet, tiles: Tiles) -> NDArray[np.int64]:
 
 
 def reused_paths(policy: Policy, streams: Tiles, n_steps: int) -> NDArray[np.bool_]:
-    """Return the paths of a policy that starts each maze from the final state on the previous maze, (S, L, H, W)
-    bool.
+    """Return the paths of a policy that starts each maze from its final state on the previous maze, (S, L, H, W) bool.
 
     Args:
         policy: a policy with weights for any number of iterations.
-        streams: (S, L, H, W) uint8, L mazes in a row.
-        n_steps: iterations on each maze.
+        streams: (S, L, H, W) uint8, S streams of L mazes each.
+        n_steps: number of iterations on each maze.
     """
     paths, state = np.empty(streams.shape, np.bool_), None
     for i in range(streams.shape[1]):
@@ -181,8 +183,8 @@ def row_of(
         named: name of a further metric -> (N,) values from 0 to 1.
         lesson: the supervision and the training mazes, from `learned_from`.
         search: the search at inference, in words; empty if there is none.
-        n_weights, n_steps, seconds: the number of weights, the iterations on each maze, and the time, or None for a
-            file.
+        n_weights, n_steps, seconds: the number of weights, the number of iterations on each maze, and the time; None
+            for a file.
     """
     alike = mazes_alike(benchmark, tiles)
     n_independent = alike.sum() ** 2 / (alike**2).sum()

@@ -15,16 +15,16 @@ from ..figure_options import WIDTHS, FigureWidth
 from .rows import SUPERVISIONS, Standing
 
 COLOURS = dict(zip(SUPERVISIONS, (ORANGE, SKY, BLUE, GREEN, VERMILION, PURPLE, GREY), strict=True))
-"""Supervision -> colour."""
+"""Colours of the supervisions in the picture."""
 
 
 def draw_board(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path, width: FigureWidth = None) -> Path:
-    """Write a picture with a panel for each set, and return its path.
+    """Write a picture with a panel for each set and score, and return its path.
 
     Args:
-        sets: title -> at least one solver with its percentage.
-        path: the file, whose suffix is one of `FIGURE_FORMATS`.
-        width: in print.
+        sets: title of a panel -> at least one solver with its percentage.
+        path: the file, with a suffix in `FIGURE_FORMATS`.
+        width: width in print, or None for a screen.
 
     Raises:
         ValueError: another suffix.
@@ -90,5 +90,5 @@ def draw_board(sets: Mapping[str, Sequence[tuple[Standing, float]]], path: Path,
 
 
 def _height(percent: float) -> float:
-    """Return where a percentage is drawn, from 0 to 2: each step towards 100 that halves the failures is as high."""
+    """Return the height of a percentage in the picture, from 0 to 2: each equal step up halves the failures."""
     return -log10(1.01 - percent / 100)

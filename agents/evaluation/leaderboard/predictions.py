@@ -14,7 +14,7 @@ from maze_nca_gym.support.files import mapped_array, read_text, user_path, valid
 from maze_nca_gym.support.options import check
 
 SUFFIXES = (".csv", ".npy")
-"""Suffixes of files of predictions."""
+"""Suffixes that mark a file of predictions."""
 TOKEN_BYTES = 16
 """Largest number of bytes per token in a .csv file: a digit, a comma, and room for spaces."""
 _TOKENS = frozenset(str(token) for token in range(WALL, PATH + 1))
@@ -23,16 +23,16 @@ _TOKENS = frozenset(str(token) for token in range(WALL, PATH + 1))
 def read_predictions(path: str | Path, benchmark: BenchmarkSet) -> NDArray[np.uint8]:
     """Return the tokens of all mazes of a set, (N, H * W) uint8 from 1 to 5.
 
-    A `.csv` file has a line for each maze, of numbers separated by commas and no header. A `.npy` file has an array of
-    integers, (N, H * W) or (N, H, W).
+    A `.csv` file has a line for each maze, of numbers separated by commas and no header. A `.npy` file contains an
+    array of integers, (N, H * W) or (N, H, W).
 
     Args:
         path: the file.
         benchmark: the set that is predicted, in its order.
 
     Raises:
-        ValueError: not such a file, a wrong number of mazes or tokens, or a number that is no token; the message names
-            the file, the line and the rule.
+        ValueError: the file is of another kind, has a wrong number of mazes or tokens, or contains a number that is not
+            a token; the message names the file, the line and the rule.
         OSError: the file is missing or cannot be read.
     """
     if benchmark.stream > 1 or benchmark.every_tile:

@@ -18,12 +18,13 @@ from ..statistics import Estimate, deviation
 from .answers import CANONICAL, EXACT, FIRST_MOVE, FOLLOWED, OPTIMAL, SCORES
 
 RESTARTED, REUSED = "restarted", "reused"
-"""Scores of the mazes of edit streams: the policy starts each maze from a fresh state, or from its latest state."""
+"""Scores of the mazes of edit streams: the policy starts each maze from a state of zeros, or from its state on the maze
+before."""
 WHOLE = {way: f"{way} whole" for way in (RESTARTED, REUSED)}
-"""Score of mazes -> score of whole streams; a stream counts if all its mazes are solved."""
+"""Names of the scores of whole streams, by the score of their mazes; a stream counts if all its mazes are solved."""
 
 MAIN = (EXACT, FIRST_MOVE, FOLLOWED, OPTIMAL, *WHOLE, *WHOLE.values())
-"""The scores that are compared."""
+"""The scores that tables show, in the order of their columns."""
 UNSTATED = "not stated"
 SUPERVISIONS = {
     "answers": "solutions alone",
@@ -34,11 +35,11 @@ SUPERVISIONS = {
     "by hand": "no training: the weights are written by hand",
     UNSTATED: "unknown here",
 }
-"""Supervision, the source of a policy's weights -> its explanation."""
+"""Kinds of supervision, the source of a policy's weights, and their explanations."""
 OTHER_TIES = "‡"
-"""Mark of exact labels of solvers that break ties in another order than the labels."""
+"""Mark at the score "exact label" of solvers that break ties in another order than the labels."""
 SEED = " #"
-"""Text in a row's name between the name of a training and the number of its seed."""
+"""Text between the name of a training and the number of its seed in a row's name, as in "mine #2"."""
 
 
 class Printable:
@@ -87,12 +88,12 @@ class Entry:
 class Measured(Entry):
     """The scores of a policy, or of a file of predictions, on a set.
 
-    Rows whose names are NAME #0, NAME #1 … are seeds of one training; pages and pictures show their mean.
+    Rows with the names NAME #0, NAME #1 … are seeds of one training; pages and pictures show their mean.
 
     Attributes:
         n: number of mazes, or of streams.
         scores: score -> fraction of correct mazes or streams, with its 95 % interval.
-        n_steps: iterations on each maze, or None for predictions.
+        n_steps: number of iterations on each maze, or None for predictions.
         seconds: time that the policy took, or None for predictions.
     """
 
@@ -119,12 +120,12 @@ class Measured(Entry):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """All fields but the scores, by name."""
+        """All fields except the scores, by name."""
         return {name: value for name, value in vars(self).items() if name != "scores"}
 
     @property
     def details(self) -> dict[str, Any]:
-        """An empty mapping: all facts stand before the numbers."""
+        """An empty mapping, because all facts stand before the numbers."""
         return {}
 
     @classmethod
@@ -152,12 +153,12 @@ class Measured(Entry):
 
 @dataclass(frozen=True, kw_only=True)
 class Published(Entry):
-    """A result that others published.
+    """A published result of another solver.
 
     Attributes:
         score: name of the score.
         value: percentage.
-        deviation: standard deviation of the percentage over seeds, in points, or None if not stated.
+        deviation: standard deviation of the percentage over seeds, in percentage points, or None if not stated.
         seeds: number of trainings with `value` as their mean, or None if not stated.
         reported: the moment of training: "last", "validated" for the best moment on mazes that are not for tests,
             "peak" for the best moment on the test mazes, or "not stated".
@@ -180,7 +181,7 @@ class Published(Entry):
 
     @property
     def learns_from(self) -> str:
-        """The entry of the column "learns from", followed by ", peak" for the best moment on the test mazes."""
+        """The entry of the column "learns from"; it ends with ", peak" for the best moment on the test mazes."""
         return super().learns_from + (", peak" if self.reported == "peak" else "")
 
 
@@ -192,8 +193,10 @@ def published() -> tuple[Published, ...]:
 
 
 def published_beside(name: str) -> list[Published]:
-    """Return the published results for the table of a set: results on the set or, for a redrawn set, on the original
-    set."""
+    """Return the published results for the table of a set.
+
+    They are results on the set itself or, for a redrawn set, on the original set.
+    """
     theirs = BENCHMARK_SETS[name].redraws or name
     return [result for result in published() if result.set == theirs]
 
@@ -223,7 +226,10 @@ class Standing:
 
     @property
     def has_other_ties(self) -> bool:
-        """Whether more paths are canonical in the solver's order of directions than equal the set's labels."""
+        """Whether the solver breaks ties in another order than the labels.
+
+        This is assumed if more of its paths equal the canonical solutions in its own order than equal the labels.
+        """
         return self.values.get(CANONICAL, 0) > self.values.get(EXACT, 100)
 
     def text(self, score: str) -> tuple[str, str]:
@@ -233,8 +239,10 @@ class Standing:
 
 
 def lines_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[Standing]:
-    """Return a line for each policy, training and published solver of one set, sorted by the set's main score with the
-    best first. Lines without this score come last."""
+    """Return a line for each policy, training and published solver of one set.
+
+    Lines are sorted by the set's main score, the best first. Lines without this score come last.
+    """
 
     def training(entry: Entry) -> str:
         search = f"search: {entry.search}" if entry.search else "no search"
@@ -292,14 +300,17 @@ def scores_on(benchmark: BenchmarkSet, endless: bool) -> tuple[str, ...]:
 
 
 def scores_of(rows: Sequence[Measured], others: Sequence[Published]) -> list[str]:
-    """Return the names of the scores in a set's table, in the order of its columns: further metrics, then those of
-    `MAIN` that occur in a measured row or in a published result."""
+    """Return the names of the scores in a set's table, in the order of its columns.
+
+    Further metrics come first, then the scores in `MAIN` that occur in a measured row or in a published result.
+    """
     known = {score for row in rows for score in row.scores} | {result.score for result in others}
     return sorted(known - {*MAIN, *SCORES}) + [score for score in MAIN if score in known]
 
 
 def main_score(rows: Sequence[Measured], others: Sequence[Published]) -> str:
-    """Return the score that sorts a set's table: the single score of all published rows, or else the last column."""
+    """Return the score by which a set's table is sorted: the only score of its published rows, or else the last
+    column."""
     stated = {result.score for result in others}
     return stated.pop() if len(stated) == 1 else scores_of(rows, others)[-1]
 

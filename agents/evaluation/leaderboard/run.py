@@ -1,4 +1,4 @@
-"""`bench`: policies and predictions measured on benchmark sets."""
+"""The function `bench`, which measures policies and predictions on benchmark sets."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def bench(
     The page leaderboard.md and its data, leaderboard.json, keep the rows of earlier runs on other sets or of other
     policies.
 
-    A policy takes from 10 seconds to 20 minutes on 1,000 mazes of 30 x 30; --n 100 measures the first 100 alone.
+    A policy takes from 10 seconds to 20 minutes on 1,000 mazes of 30 x 30; --n 100 measures only the first 100 mazes.
 
     >>> bench("maze-hard-30-redrawn", policies=["nca-shortest-path", "predictions.csv"]).rows[0].scores["canonical"]
 
@@ -63,21 +63,22 @@ def bench(
             file with a row of tokens for each maze. NAME=FILE sets the name in the tables; a file with a * stands for
             all seeds of one training, which are one row with mean and deviation: 'mine=runs/*/model.safetensors'. In
             Python also policies, or a mapping from names to policies and paths of predictions.
-        n: largest number of mazes, or streams, of each set, by default all; always the first ones.
+        n: largest number of mazes, or streams, of each set, by default all; always the first of the set.
         steps: number of iterations on a maze, by default the policy's usual number, in proportion to size and longest
             solution.
-        metrics: further metrics: f1 and iou, which compare sets of tiles with the canonical answer, and those of
+        metrics: further metrics: f1 and iou, which compare sets of tiles with the canonical answer, and metrics from
             `register_metric`.
         batch: number of mazes that run at once, by default 256, or fewer if they are large.
-        device: device, such as cpu, cuda or cuda:1; by default the policies' own, which is the CPU if they are given by
-            name.
-        data: folder with the files of maze-hard-30, which does not ship: HRM's test.csv, or test/all__inputs.npy and
-            test/all__labels.npy, which its build_maze_dataset.py makes of it.
+        device: device, such as cpu, cuda or cuda:1; by default the policies' own device, which is the CPU if names are
+            given.
+        data: folder with the files of maze-hard-30, which the package does not include: HRM's test.csv, or the files
+            test/all__inputs.npy and test/all__labels.npy, which HRM's build_maze_dataset.py makes from it.
         out: folder for leaderboard.md, leaderboard-sources.md and leaderboard.json, written after each row. In Python,
             nothing is written by default.
-        plot: write a figure, leaderboard, to that folder too: weights against percent, of all rows that the folder has.
+        plot: write a figure, leaderboard, to that folder too: weights against percent, of all rows in the folder.
         format: file type of that figure: png, pdf or svg.
-        figure_width: its width in print: inches, column (3.35) or page (6.9); by default a large one, for a screen.
+        figure_width: width of the figure in print: inches, column (3.35) or page (6.9); by default it is large, for a
+            screen.
 
     Returns:
         The rows that were measured.
