@@ -1,9 +1,12 @@
 """Studies whose results the pages of docs/ quote: `python -m experiments.NAME --help`.
 
-`scaling` is about the paper's algorithms, `evolution`, `extrapolation`, `fresh_levels`, `few_mazes`, `maze_hard` and
-`spirals` about learned networks, `regret` about the levels to learn from, `baselines` about reinforcement learning,
-`asynchronous` about tiles that are not updated together, and `booleans` about a network of booleans. `winding` is a
-family of levels for `--import`. `kept` stores what they measure, so that each goes on where it was cut off. What is
-about speed is in `benchmarks/`. Commit `f3d9333f` contains the studies that have ended, of which pages quote only
-numbers.
+- `scaling` measures the paper's algorithms.
+- `evolution`, `extrapolation`, `fresh_levels`, `few_mazes`, `graphs`, `maze_hard`, `maze_hard_moves`, `paper_full`,
+  `parts` and `spirals` measure learned networks.
+- `regret` compares estimates of regret, which choose training levels. `baselines` compares algorithms of reinforcement
+  learning.
+- `asynchronous` updates only some tiles in each iteration. `booleans` and `worlds` learn networks of booleans.
+- `winding` is a family of levels for `--import`. `kept` stores results, so that an interrupted study continues.
+
+`benchmarks/` measures speed. Commit `f3d9333f` contains earlier studies, of which pages quote only numbers.
 """

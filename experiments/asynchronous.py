@@ -1,8 +1,11 @@
-"""Automata of which in each iteration some tiles only are updated: `python -m experiments.asynchronous`.
+"""Run automata that update only some tiles in each iteration: `python -m experiments.asynchronous`.
 
-It prints which signals survive any schedule, by a test of each rule; proves that a clock modulo 3 keeps any automaton
-in step (`in_step_lemmas`); measures the automata of the shortest path under many schedules; tries all schedules on tiny
-mazes; runs networks; and draws docs/pictures/asynchronous.png.
+The command
+
+- tests each rule, and prints the signals that end the same under any schedule;
+- proves that a clock modulo 3 keeps any automaton in step (`in_step_lemmas`);
+- measures the automata of the shortest path under many schedules, and tries all schedules on tiny mazes;
+- measures networks, and draws docs/pictures/asynchronous.png.
 """
 
 from __future__ import annotations
@@ -54,19 +57,20 @@ Words = NDArray[np.uint64]
 
 
 def _symbols(z3: Any, name: str) -> Read:
-    """Return what rules read as symbols of z3: kinds of tile are the same for every name, signals have names of their
-    own."""
+    """Return a reader of z3 symbols. Kinds of tile have the same symbols for every `name`, but signals do not."""
     return lambda seen, tap: (
         z3.Int(f"kind {tap}") == int(seen) if isinstance(seen, TileKind) else z3.Bool(f"{name} {seen.name} {tap}")
     )
 
 
 def survivors(automaton: Automaton) -> tuple[set[IntEnum], set[IntEnum]]:
-    """Return the signals that end, under any fair schedule, as they do if all tiles are updated in each iteration.
+    """Return the signals that end the same under any fair schedule as if all tiles were updated in each iteration.
 
-    The first set *rises*: each of its rules reads no signal but these, and whatever more of them is on never switches
-    it off. All begin off, so none is ever switched off, and there is one end (of chaotic iterations of a monotone map,
-    the least fixed point). The second set are those that depend on signals that come to rest, and not on themselves.
+    Returns:
+        Two sets of signals. The signals of the first set *rise*: their rules are monotone and read only signals of the
+        first set. All signals begin off, so no schedule ever switches one of these signals off, and all schedules end
+        in the least fixed point (chaotic iteration of a monotone map). The signals of the second set depend only on
+        signals that come to rest, and not on themselves.
     """
     import z3
 
@@ -96,18 +100,25 @@ def survivors(automaton: Automaton) -> tuple[set[IntEnum], set[IntEnum]]:
 
 
 def in_step_lemmas(modulus: int = 3, reads_before: bool = True, waits: bool = True) -> dict[str, bool]:
-    """Return which lemmas about automata that are kept in step hold, for any rule and any number of states.
+    """Return which lemmas hold about automata that are kept in step, for any rule and any number of states.
 
-    Each tile holds its state, the one before and a clock. It is updated only if no neighbour is behind; of one that is
-    ahead, it reads the state before. Let the time of a tile be the number of its updates that count. The lemmas say of
-    a tile that is updated, with four neighbours or fewer: it then holds the state that it has at its new time if all
-    tiles are updated in each iteration, and the one before; neighbours never differ by more than 1 in time; and a tile
-    whose time is least goes on. So after r rounds every tile has a time of r or more.
+    Each tile stores its state, its previous state and a clock. A tile advances only if no neighbour is behind. It reads
+    the previous state of a neighbour that is ahead. Let the time of a tile be the number of its advances. The lemmas
+    concern an update of a tile with at most four neighbours, compared with the synchronous run, in which all tiles are
+    updated in each iteration:
+
+    - The tile's state is its state in the synchronous run at its new time.
+    - The tile's previous state is its state in the synchronous run one iteration earlier.
+    - The times of neighbours differ by at most 1.
+    - A tile with the least time advances. Therefore every tile has a time of at least r after r rounds.
 
     Args:
         modulus: the number at which clocks begin again.
-        reads_before: whether the state before is read of neighbours that are ahead, and not the present one.
-        waits: whether a tile waits for those that are behind.
+        reads_before: whether a tile reads the previous state of a neighbour that is ahead, not its present state.
+        waits: whether a tile waits for neighbours that are behind.
+
+    Returns:
+        The lemma in words -> whether z3 proves it.
     """
     import z3
 
@@ -131,16 +142,16 @@ def in_step_lemmas(modulus: int = 3, reads_before: bool = True, waits: bool = Tr
     read = [z3.If(ahead[i], before[i], now[i]) if reads_before else now[i] for i in range(5)]
     then, after = z3.If(ready, times[0] + 1, times[0]), z3.If(ready, rule(*seen(read)), now[0])
     kept = z3.If(ready, now[0], before[0])
-    # a neighbour may be updated too, and then does not go on if this tile is behind it
+    # a neighbour may be updated in the same iteration, and it does not advance if this tile is behind it
     later = z3.Int("later")
     goes = z3.And(later == times[1] + 1, z3.Not(clocks[0] == (clocks[1] - 1) % modulus) if waits else True)
     claims = {
-        "it holds the state of its time": after == runs[0](then),
-        "and the one before": z3.Implies(then >= 1, kept == runs[0](then - 1)),
-        "neighbours stay in step": z3.Implies(
+        "the state fits the time": after == runs[0](then),
+        "the previous state fits the time": z3.Implies(then >= 1, kept == runs[0](then - 1)),
+        "times of neighbours differ by 1 at most": z3.Implies(
             z3.And(inside[1], z3.Or(goes, later == times[1])), z3.And(then - later <= 1, later - then <= 1)
         ),
-        "the last goes on": z3.Implies(
+        "the last tile advances": z3.Implies(
             z3.And(*(z3.Implies(inside[i], times[i] >= times[0]) for i in range(1, 5))), ready
         ),
     }
@@ -155,37 +166,41 @@ def in_step_lemmas(modulus: int = 3, reads_before: bool = True, waits: bool = Tr
 
 
 class InStep:
-    """Any automaton without a pooled signal, kept in step on (N, H, W) mazes of which some tiles are updated.
+    """An automaton without pooled signals that a clock keeps in step while only some tiles are updated.
+
+    Args:
+        automaton: the automaton.
+        tiles: (N, H, W) uint8.
 
     Attributes:
-        now: (N, S, H, W) bool, what each tile holds.
-        before: the same one update of the tile before.
-        time: (N, H, W), how often each tile has gone on; only its remainder by 3 is read.
+        state: (N, S, H, W) bool, the signals of each tile.
+        previous: (N, S, H, W) bool, the signals before the tile's last advance.
+        time: (N, H, W), how often each tile has advanced. Rules read only its remainder modulo 3.
     """
 
     def __init__(self, automaton: Automaton, tiles: Tiles) -> None:
         self._automaton, self._reading = automaton, automaton.reader(tiles)
-        self.now = self.before = np.zeros((len(tiles), len(automaton.signals), *tiles.shape[1:]), np.bool_)
+        self.state = self.previous = np.zeros((len(tiles), len(automaton.signals), *tiles.shape[1:]), np.bool_)
         self.time = np.zeros(tiles.shape, np.int64)
 
     def update(self, mask: NDArray[np.bool_]) -> None:
-        """Update the tiles of a (N, H, W) mask."""
+        """Update the tiles of a (N, H, W) mask, except tiles with a neighbour that is behind."""
         taps, clock = [tap for tap in self._automaton.taps if tap != "C"], self.time % 3
-        signs = np.stack([clock == n for n in range(3)], axis=1)  # beyond the edge none is on
+        signs = np.stack([clock == n for n in range(3)], axis=1)  # no sign is on beyond the edge
         at = reader({})(signs)
         ahead, behind = (
             {tap: reduce(or_, (signs[:, n] & at((n + by) % 3, tap) for n in range(3))) for tap in taps}
             for by in (1, -1)
         )
-        now, before = self._reading(self.now), self._reading(self.before)
+        now, before = self._reading(self.state), self._reading(self.previous)
 
         def read(seen: Any, tap: str) -> Bits:
             return now(seen, tap) if tap == "C" else np.where(ahead[tap], before(seen, tap), now(seen, tap))
 
         after = np.stack(self._automaton.tape.read_by(read), axis=1)
         goes = mask & ~reduce(or_, behind.values())
-        self.before = np.where(goes[:, None], self.now, self.before)
-        self.now = np.where(goes[:, None], after, self.now)
+        self.previous = np.where(goes[:, None], self.state, self.previous)
+        self.state = np.where(goes[:, None], after, self.state)
         self.time = self.time + goes
 
 
@@ -193,7 +208,7 @@ class InStep:
 
 
 def packed(maps: NDArray[np.bool_]) -> Words:
-    """Return (N, ...) maps as (N / 64, ...) integers, a bit for each."""
+    """Return (N, ...) maps as (N / 64, ...) integers, with a bit for each map."""
     padded = np.concatenate([maps, np.zeros((-len(maps) % WORD, *maps.shape[1:]), np.bool_)])
     bits = padded.reshape(-1, WORD, *maps.shape[1:]).astype(np.uint64)
     shifts = np.arange(WORD, dtype=np.uint64).reshape(-1, *[1] * (maps.ndim - 1))
@@ -201,17 +216,17 @@ def packed(maps: NDArray[np.bool_]) -> Words:
 
 
 def unpacked(words: Words, n: int) -> NDArray[np.bool_]:
-    """Return n maps of integers that `packed` made."""
+    """Return the first n maps of the integers that `packed` returned."""
     shifts = np.arange(WORD, dtype=np.uint64).reshape(-1, *[1] * (words.ndim - 1))
     return ((words[:, None] >> shifts) & np.uint64(1)).astype(np.bool_).reshape(-1, *words.shape[1:])[:n]
 
 
 Schedule = Callable[[np.random.Generator, Tiles], Iterator[Words]]
-"""(rng, (N, H, W) tiles) -> which tiles each iteration updates, (N / 64, H, W) integers, for ever."""
+"""(rng, (N, H, W) tiles) -> endless iterator over the tiles that an iteration updates, (N / 64, H, W) integers."""
 
 
 def at_random(halvings: int, rng: np.random.Generator, tiles: Tiles) -> Iterator[Words]:
-    """Each tile with probability 1/2, 1/4, ...; with 0, all of them; below 0, each with 3/4, 7/8, ..."""
+    """Update each tile with a probability: 1 for no halvings, 1/2, 1/4, ... for 1, 2, ..., 3/4, 7/8, ... for -1, -2."""
     shape = (-(-len(tiles) // WORD), *tiles.shape[1:])
     while True:
         masks = [rng.integers(0, 2**64, shape, np.uint64) for _ in range(abs(halvings) + (halvings < 0))]
@@ -220,7 +235,14 @@ def at_random(halvings: int, rng: np.random.Generator, tiles: Tiles) -> Iterator
 
 
 def one_by_one(order: str, rng: np.random.Generator, tiles: Tiles) -> Iterator[Words]:
-    """A tile at a time: row by row, backwards, drawn at random, or in an order that is drawn anew for each sweep."""
+    """Update one tile in each iteration.
+
+    Args:
+        order: "rows" or "backwards" for sweeps in that order, "drawn" for random tiles, and any other value for sweeps
+            in a random order.
+        rng: source of random numbers.
+        tiles: (N, H, W) uint8.
+    """
     shape, n_tiles = (-(-len(tiles) // WORD), *tiles.shape[1:]), tiles[0].size
     while True:
         sweep = {"rows": np.arange(n_tiles), "backwards": np.arange(n_tiles)[::-1]}.get(order)
@@ -233,7 +255,10 @@ def one_by_one(order: str, rng: np.random.Generator, tiles: Tiles) -> Iterator[W
 
 
 def by_distance(outward: bool, rng: np.random.Generator, tiles: Tiles) -> Iterator[Words]:
-    """All tiles of one distance from the target at a time, outward or inward; those out of reach come last."""
+    """Update all tiles at the same distance from the target in turn, outward or inward.
+
+    Tiles that the target does not reach count as the farthest tiles.
+    """
     ends = np.array([np.argwhere(level == Tile.TARGET)[0] for level in tiles])
     far = distances(tiles, ends)
     far = np.where(far < 0, far.max() + 1, far)
@@ -244,7 +269,7 @@ def by_distance(outward: bool, rng: np.random.Generator, tiles: Tiles) -> Iterat
 
 
 def starved(rng: np.random.Generator, tiles: Tiles) -> Iterator[Words]:
-    """All tiles but those of the canonical path, which have their turn in every 50th iteration only."""
+    """Update all tiles except the canonical path, which is updated only in every 50th iteration."""
     others = packed(~np.asarray(shortest_path(tiles)))
     while True:
         yield from [others] * 49
@@ -264,17 +289,18 @@ SCHEDULES: dict[str, tuple[Schedule, int]] = {
     "by distance, inward": (partial(by_distance, False), 1),
     "the path starved": (starved, 1),
 }
-"""By name; with the part of the levels that are run, 1 or 0: one tile at a time takes long, so it is tried on 64."""
+"""Name -> the schedule, and 1 if it runs on all levels. A schedule that updates one tile at a time is slow, so it has 0
+and runs on 64 levels."""
 
 
 class Run(NamedTuple):
-    """What came of N mazes.
+    """The result of a run on N mazes.
 
     Attributes:
-        path: (N, H, W) bool, PATH in the end.
-        strayed: (N,) bool, whether PATH was ever on off the canonical path.
-        iterations: (N,) after how many iterations PATH was first the canonical path; -1 if never.
-        rounds: (N,) in which round that was, from 1.
+        path: (N, H, W) bool, PATH at the end.
+        strayed: (N,) bool, whether PATH was ever on at a tile off the canonical path.
+        iterations: (N,) number of iterations until PATH was the canonical path for the first time; -1 if never.
+        rounds: (N,) the round of that iteration, from 1; -1 if never. A round ends when every tile was updated.
     """
 
     path: NDArray[np.bool_]
@@ -284,7 +310,15 @@ class Run(NamedTuple):
 
 
 def run(automaton: Automaton, tiles: Tiles, schedule: Schedule, seed: int = 0, rest: bool = False) -> Run:
-    """Run an automaton until the path is canonical on every maze or, if told so, until nothing changes any more."""
+    """Run an automaton until the path is canonical on every maze.
+
+    Args:
+        automaton: the automaton.
+        tiles: (N, H, W) uint8.
+        schedule: the tiles that each iteration updates.
+        seed: seed of the schedule.
+        rest: whether to run until nothing changes any more instead.
+    """
     n, rng = len(tiles), np.random.default_rng(seed)
     reading = reader({kind: packed(tiles == kind) for kind in automaton.kinds})
     held = np.zeros((-(-n // WORD), len(automaton.signals), *tiles.shape[1:]), np.uint64)
@@ -320,9 +354,11 @@ def levels_of(name: str, n: int) -> Tiles:
 
 
 def reachable_states(tiles: Tiles, automaton: Automaton = ASYNCHRONOUS) -> tuple[int, bool]:
-    """Return how many states a (H, W) maze can be in under any schedule, and whether all is correct in each of them.
+    """Visit all states of a (H, W) maze that schedules can reach.
 
-    PATH is on nowhere off the canonical path, and as many iterations as a fresh start takes end with all of it.
+    Returns:
+        The number of states, and whether all of them are correct. A state is correct if PATH is on only at tiles of the
+        canonical path, and if 2 L + 2 synchronous iterations from this state end with the whole path of L moves.
     """
     joined, shape = (distances(tiles)[tiles == Tile.TARGET] >= 0).all(), (len(automaton.signals), *tiles.shape)
     answer = np.asarray(shortest_path(tiles)) if joined else np.zeros(tiles.shape, np.bool_)
@@ -350,7 +386,15 @@ def reachable_states(tiles: Tiles, automaton: Automaton = ASYNCHRONOUS) -> tuple
 
 @torch.no_grad()
 def of_network(policy: Policy, tiles: Tiles, n_iterations: int, probability: float, seed: int = 0) -> float:
-    """Return the part of the mazes on which a network is correct if each tile is updated with a probability."""
+    """Return the fraction of mazes on which a network draws the canonical path.
+
+    Args:
+        policy: the network.
+        tiles: (N, H, W) uint8.
+        n_iterations: number of iterations.
+        probability: probability with which an iteration updates a tile.
+        seed: seed of the draws.
+    """
     rng, maze = np.random.default_rng(seed), torch.from_numpy(one_hot(tiles, policy.n_tiles))
     state = torch.zeros(len(tiles), policy.n_channels, *tiles.shape[1:])
     for step in range(n_iterations):
@@ -359,16 +403,21 @@ def of_network(policy: Policy, tiles: Tiles, n_iterations: int, probability: flo
     return float(((state[:, 0] > 0.5).numpy() == shortest_path(tiles)).all(axis=(1, 2)).mean())
 
 
-# what is printed and drawn
+# tables and the figure
 
 
 def percent(parts: NDArray[np.bool_]) -> str:
-    """Return how many are true."""
+    """Return the percentage of true values, with one decimal."""
     return f"{100 * parts.mean():.1f}"
 
 
 def of_sets(names: Sequence[str], n: int) -> Iterator[Table]:
-    """Yield what both automata do at probability 1/2 on the first n levels of each test set."""
+    """Yield two tables of results at probability 1/2: of the synchronous automaton, and of the automaton with a clock.
+
+    Args:
+        names: names of test sets.
+        n: number of levels of each set.
+    """
     half, plain, kept = partial(at_random, 1), list[list[str]](), list[list[str]]()
     for name in names:
         tiles = levels_of(name, n)
@@ -400,7 +449,12 @@ def of_sets(names: Sequence[str], n: int) -> Iterator[Table]:
 
 
 def of_schedules(names: Sequence[str], n: int) -> Table:
-    """Return whether the automaton that is kept in step is correct under each of the schedules."""
+    """Return a table of the results of the automaton with a clock under each schedule.
+
+    Args:
+        names: names of test sets.
+        n: number of levels of each set.
+    """
     rows = []
     for (about, (schedule, many)), name in ((each, name) for each in SCHEDULES.items() for name in names):
         tiles = levels_of(name, n if many else min(n, WORD))
@@ -412,7 +466,13 @@ def of_schedules(names: Sequence[str], n: int) -> Table:
 
 
 def draw(out: Path, seed: int = 2, shown: Sequence[int] = (4, 12, 20, 32, 100)) -> None:
-    """Draw both automata on one maze with the same tiles updated, after some iterations."""
+    """Draw the states of both automata on one maze, where each iteration updates the same tiles of both.
+
+    Args:
+        out: the PNG file.
+        seed: seed of the updated tiles.
+        shown: numbers of iterations, each of which has a column.
+    """
     tiles = parse(MAZE)
     colours = {Tile.EMPTY: "#ffffff", Tile.WALL: "#343a40", Tile.SOURCE: "#ffffff", Tile.TARGET: "#ffffff"}
     with figure(out, 2.3 * len(shown), 5.2) as drawn:
@@ -470,26 +530,33 @@ def main(
     n_networks: int = 128,
     out: Path = Path("docs/pictures/asynchronous.png"),
 ) -> None:
-    """Print the tables, and draw the figure."""
+    """Print the tables, and draw the figure.
+
+    Args:
+        sets: names of the test sets.
+        n: number of levels of each set for the automata.
+        n_networks: number of levels of each set for the networks.
+        out: file of the figure.
+    """
     torch.set_num_threads(1)
     rows = []
     for name, automaton in AUTOMATA.items():
-        names = [", ".join(signal.name for signal in sorted(some)) for some in survivors(automaton)]
+        names = [", ".join(signal.name for signal in sorted(signals)) for signals in survivors(automaton)]
         rows.append([name, *names, str(len(automaton.signals))])
     print(Table(("automaton", "rise", "follow", "signals"), rows).markdown())
     options: dict[str, dict[str, Any]] = {
         "as above": {},
         "a clock modulo 2": {"modulus": 2},
-        "only what neighbours hold now": {"reads_before": False},
-        "nobody waits": {"waits": False},
+        "only present states are read": {"reads_before": False},
+        "no tile waits": {"waits": False},
     }
     rows = [[about, *map(str, in_step_lemmas(**given).values())] for about, given in options.items()]
     print(Table(("kept in step", *in_step_lemmas()), rows).markdown())
     proof = prove(ASYNCHRONOUS)
     print(f"{ASYNCHRONOUS.name}: {sum(bool(lemma.holds) for lemma in proof.lemmas)} of {len(proof.lemmas)} lemmas hold")
     model, certificate = compile_automaton(ASYNCHRONOUS)
-    some = sum(int((parameter != 0).sum()) for parameter in model.parameters() if parameter.ndim > 1)
-    print(f"certified: {certificate.holds}; {model.n_channels} channels, {model.n_weights} weights, {some} not zero")
+    n_used = sum(int((parameter != 0).sum()) for parameter in model.parameters() if parameter.ndim > 1)
+    print(f"certified: {certificate.holds}; {model.n_channels} channels, {model.n_weights} weights, {n_used} not zero")
     draw(out)
     for table in of_sets(sets, n):
         print(f"{table.title}\n\n{table.markdown()}", flush=True)

@@ -1,10 +1,10 @@
-"""Reinforcement learning's usual algorithms on mazes, over seeds: `python -m experiments.baselines --help`.
+"""Compare common algorithms of reinforcement learning on mazes: `python -m experiments.baselines --help`.
 
-Hyperparameters are files of `experiments/hyperparameters`. Each run is kept in a file,
-`<out>/<algorithm>-<family>-<size>-<seed>.json`, and one that is there is not repeated; in a folder beside it are the
-curve so far and, of an automaton, the weights so far, as a model file, with what they learned from. Curves are on
-validation levels; the test set is played once, at the end. Prints a table, writes the results of all runs to
-`<out>/curves.json`, and draws the curves from this file. Needs the extra `rl`.
+Files in `experiments/hyperparameters` contain the hyperparameters. Each run stores its result as
+`<out>/<algorithm>-<family>-<size>-<seed>.json`, and a run whose file exists is not repeated. During training, a folder
+next to that file receives the curve and, if the agent is an automaton, a model file with a description. Curves are
+measured on validation levels. The agents play the test set once, at the end. The command prints a table, writes the
+results of all runs to `<out>/curves.json`, and draws the curves in this file. Needs the extra `rl`.
 
     python -m experiments.baselines --redraw docs/pictures/baselines.json
 """
@@ -52,38 +52,38 @@ ALGORITHMS = {
 """Name of a file of hyperparameters -> module and class of the algorithm."""
 interquartile_mean = partial(trim_mean, proportiontocut=0.25, axis=-1)  # Agarwal et al., 2021, arXiv:2108.13264
 REFERENCES = {"supervised": "nca-shortest-path-small", "exact": "shortest-path-bfs"}
-"""How a policy came about -> its name."""
+"""Origin of a policy in the table -> its name."""
 N_TEST = 512
-"""Unseen levels: the first of the validation set for every point of a curve, of the test set at the end."""
+"""Number of levels: of the validation set for each point of a curve, and of the test set at the end."""
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """What to run and where to keep it."""
+    """Options of the command."""
 
     algorithms: tuple[str, ...] = tuple(ALGORITHMS)
-    """Names of files of hyperparameters."""
+    """Algorithms, by the names of the files of hyperparameters."""
     sizes: tuple[int, ...] = (8, 16)
-    """Inner sizes."""
+    """Inner sizes of the levels."""
     families: tuple[str, ...] = ("random", "perfect")
     """Generators of levels."""
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    """A run of each kind each."""
+    """Seeds. Each algorithm, size and family has a run for each seed."""
     n_steps: int | None = None
     """Steps of a run; by default `n_timesteps` of the hyperparameters."""
     jobs: int = 1
-    """Runs at a time, each on one thread."""
+    """Number of runs at the same time, each on one thread."""
     out: Path = Path("runs/baselines")
     """Folder of all runs."""
     redraw: Path | None = None
-    """A file such as `<out>/curves.json`, of which the curves are drawn and nothing is trained."""
+    """A file such as `<out>/curves.json`. Its curves are drawn, and nothing is trained."""
 
 
 def hyperparameters(file: Path) -> dict[str, Any]:
-    """Return the hyperparameters of a file in RL Baselines3 Zoo's form.
+    """Return the hyperparameters for the environment from a file in the format of RL Baselines3 Zoo.
 
     Raises:
-        ValueError: it is no such file, or has none for the environment.
+        ValueError: the file does not exist, has another format, or has no hyperparameters for the environment.
     """
     try:
         found = yaml.safe_load(file.read_text(encoding="utf-8"))[ID]
@@ -95,7 +95,7 @@ def hyperparameters(file: Path) -> dict[str, Any]:
 
 
 def scheduled(value: Any) -> Any:
-    """Return a value, or the schedule that "lin_" and a number mean: it falls linearly to 0."""
+    """Return a value unchanged, except "lin_" and a number: that stands for a schedule that falls linearly to 0."""
     if not isinstance(value, str) or not value.startswith("lin_"):
         return value
     first = float(value.removeprefix("lin_"))
@@ -103,15 +103,18 @@ def scheduled(value: Any) -> Any:
 
 
 class Ended(VecEnvWrapper):
-    """Mazes whose time limit is an end. With gamma 0 the value behind it does not count, and Stable-Baselines3 would
-    compute it one maze at a time, in an eighth of the training."""
+    """Mazes whose time limit counts as the end of the episode.
+
+    With gamma 0 the value of the state after the time limit does not count. Stable-Baselines3 would compute this value
+    one maze at a time, which would take an eighth of the training time.
+    """
 
     def reset(self) -> Any:
         """Return the first observations."""
         return self.venv.reset()
 
     def step_wait(self) -> Any:
-        """Return what the mazes return, but for the infos."""
+        """Return the results of the step, with infos that do not mention the time limit."""
         *stepped, infos = self.venv.step_wait()
         for info in infos:
             info["TimeLimit.truncated"] = False
@@ -119,7 +122,7 @@ class Ended(VecEnvWrapper):
 
 
 class SavedCurve(LearningCurve):
-    """A curve that writes itself and the automaton so far at each point, so that little is lost with a process."""
+    """A learning curve that is written to a file at each point, with the automaton, so that a crash loses little."""
 
     def __init__(self, *arguments: Any, folder: Path) -> None:
         super().__init__(*arguments)
@@ -134,12 +137,25 @@ class SavedCurve(LearningCurve):
 
 
 def unseen(family: str, size: int, n_envs: int) -> Any:
-    """Return environments that play the test set's levels, each once."""
+    """Return environments that play each level of a test set once."""
     return make_path_vec(ID, n_envs, levels=f"{family}-{size}", in_order=True)
 
 
 def make_run(algorithm: str, options: dict[str, Any], family: str, size: int, seed: int, folder: str) -> Record:
-    """Train an agent; return its curve on validation levels and its mean return on the test set."""
+    """Train an agent, and measure it.
+
+    Args:
+        algorithm: one of `ALGORITHMS`.
+        options: the hyperparameters, see `hyperparameters`.
+        family: generator of the levels.
+        size: inner size of the levels.
+        seed: seed of the training.
+        folder: folder that receives the description, the curve and the model.
+
+    Returns:
+        `curve`: (steps, seconds, mean return on validation levels) of each point; `test`: mean return on the test set;
+        `wall_seconds`: duration of the training.
+    """
     command = f"python -m experiments.baselines --algorithms {algorithm} --sizes {size} --families {family}"
     about = {
         "command": f"{command} --seeds {seed} --n-steps {options['n_timesteps']}",
@@ -170,19 +186,19 @@ def make_run(algorithm: str, options: dict[str, Any], family: str, size: int, se
 
 
 def by_chance(family: str, size: int) -> float:
-    """Return the mean return of random actions on unseen levels."""
+    """Return the mean return of random actions on the test set."""
     env, returns = unseen(family, size, N_TEST), []
     env.seed(0)
     env.reset()
     env.action_space.seed(0)
-    while len(returns) < N_TEST:  # the time limit ends all of them at once
+    while len(returns) < N_TEST:  # the time limit ends all episodes at the same step
         *_, infos = env.step(np.stack([env.action_space.sample() for _ in range(N_TEST)]))
         returns += [info["episode"]["r"] for info in infos if "episode" in info]
     return float(np.mean(returns))
 
 
 def row(of: str, runs: list[Record]) -> list[str]:
-    """Return a row of the table: what some runs reached, with intervals over their seeds."""
+    """Return a row of the table: the mean return on the test set, with its interval over seeds, and the times."""
     ends = np.array([run["curve"][-1] for run in runs])
     reached = bootstrap(np.random.default_rng(0), [run["test"] for run in runs], interquartile_mean)
     shown = reached.text(3, 1) if len(runs) > 1 else f"{reached.value:.3f}"
@@ -191,8 +207,15 @@ def row(of: str, runs: list[Record]) -> list[str]:
 
 
 def curves_of(runs: dict[tuple[str, str, int], list[Record]], seeds: Sequence[int]) -> Record:
-    """Return the results of all runs as a file stores them: for each algorithm and kind of levels, the mean return of
-    each seed on validation levels after some steps, and on the test set at the end."""
+    """Return the content of curves.json.
+
+    Args:
+        runs: (algorithm, family, size) -> the results of `make_run`, one for each seed.
+        seeds: the seeds.
+
+    Returns:
+        For each algorithm, family and size: the curve and the result on the test set of each seed.
+    """
     found = []
     for (algorithm, family, size), of_seeds in runs.items():
         results = [
@@ -204,8 +227,10 @@ def curves_of(runs: dict[tuple[str, str, int], list[Record]], seeds: Sequence[in
 
 
 def draw(file: Path) -> Path:
-    """Draw the curves in a file of `curves_of` as a PNG file beside it, a panel for each kind of levels; return its
-    path."""
+    """Draw the curves in a file of `curves_of`, with a panel for each family and size, and return the picture's path.
+
+    The picture is a PNG file next to the file.
+    """
     curves, path = json.loads(file.read_text(encoding="utf-8"))["curves"], file.with_suffix(".png")
     kinds = list(dict.fromkeys((each["family"], each["size"]) for each in curves))
     colours = dict(zip(dict.fromkeys(each["algorithm"] for each in curves), cycle(COLOURS), strict=False))
@@ -221,7 +246,7 @@ def draw(file: Path) -> Path:
                 curve(axes, steps, middle, low, high, color=colours[each["algorithm"]], label=label)
                 worst = min(worst, low.min())
             axes.set(title=f"{kind[0]}, {kind[1]} x {kind[1]}", xlabel="steps", ylabel="mean return")
-            # an empty answer returns 0; agents that draw at random are far below
+            # an empty path has the return 0, and agents that act at random are far below
             axes.set_ylim(max(-0.6, worst - 0.02), 1.03 if worst < 0 else 1.0)
             count_axis(axes.xaxis, 4)
             axes.legend(loc="best")

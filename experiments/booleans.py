@@ -1,9 +1,10 @@
-"""A network of booleans that learns perfect mazes from answers alone, and a proof: `python -m experiments.booleans`.
+"""Learn a network of booleans on perfect mazes from solutions alone, and prove it: `python -m experiments.booleans`.
 
-The architecture is the ordinary one, symmetric, with whole weights and states cut off at 0 and 1. Sums of whole numbers
-are exact, so every state is 0 or 1, and a channel is on where its sum is 1 or more: the network is an automaton by
-construction. Gradients taught such networks nothing. Here weights mutate, and those that draw better answers stay. What
-they became can then be read, and proven by z3, for mazes without loops of any size (`THEOREM`).
+The architecture is the usual symmetric one, but weights are whole numbers and states are clipped to 0 and 1. Sums of
+whole numbers are exact, so every state is 0 or 1, and a channel is on where its sum is at least 1. Thus the network is
+an automaton by construction. Gradient descent failed to train such networks. Instead, weights mutate, and weights
+with better predictions stay. The command prints the learned rules. z3 proves them for mazes without loops of any size
+(`THEOREM`).
 """
 
 from __future__ import annotations
@@ -33,21 +34,21 @@ from maze_nca_gym.mazes.neighbours import DIRECTIONS
 
 N_CHAINS, N_LEVELS, LARGEST = 64, 24, 4
 COST, HEAT = 1e-4, 0.004
-"""The error that a weight of 1 is worth, and the temperature at first, which falls to 0."""
+"""The cost of a weight of 1 in units of the error, and the initial temperature, which falls to 0."""
 SCHEDULE = ((5, 30, 500), (7, 45, 100))
-"""Inner size of levels, iterations after which the answer is due, and generations."""
+"""Inner size of the levels, number of iterations before the answer is compared, and number of generations."""
 BEYOND, N_PARTS = 99, 4
-"""The kind of what is beyond the edge, and the parts of levels, a number that can be divided by this, that are counted
-one after another."""
+"""The kind of tiles beyond the edge; and the number of parts in which levels are counted one after another, a divisor
+of the number of levels."""
 Floats = NDArray[np.float32]
-"""Weights are (..., C, 2, T + C + 1): for each channel those of the tile itself, with the bias, and of a neighbour.
+"""Weights are (..., C, 2, T + C + 1): for each channel the weights of the tile, with the bias, and of its neighbours.
 
-Or they are (..., C, 5, T + C + 1), for the tile itself and the neighbours above, to the left, to the right and below.
+Or they are (..., C, 5, T + C + 1), for the tile and the neighbours above, to the left, to the right and below.
 """
 
 
 class Signal(IntEnum):
-    """What the signals of the automaton that a network is are called: a copy of its first channel, and its channels."""
+    """The signals of the automaton: PATH copies the first channel, and the others are the channels of the network."""
 
     PATH = 0
     DRAWN = 1
@@ -58,7 +59,10 @@ CHANNELS = (Signal.DRAWN, Signal.HIDDEN)
 
 
 class Levels(NamedTuple):
-    """The (N,) tiles of levels, row by row, with tiles of no kind around each level: kinds, the answer, the width."""
+    """The (N,) tiles of framed levels, row by row: their kinds, their answers, and the width of a level with its frame.
+
+    The tiles of the frame have the kind `BEYOND`.
+    """
 
     kinds: NDArray[np.int16]
     answer: NDArray[np.bool_]
@@ -66,7 +70,12 @@ class Levels(NamedTuple):
 
 
 def levels_of(parts: list[tuple[Tiles, NDArray[np.bool_]]], size: int) -> Levels:
-    """Return (N, H, W) levels of at most `size` tiles a side, and their answers, in one array."""
+    """Return levels in one array.
+
+    Args:
+        parts: batches of (N, H, W) levels with their (N, H, W) answers. Batches may have different heights and widths.
+        size: largest height and width.
+    """
     tiles, answers = [], []
     for some, of in parts:
         frame = [(0, 0), *((1, size + 1 - length) for length in some.shape[1:])]
@@ -76,7 +85,7 @@ def levels_of(parts: list[tuple[Tiles, NDArray[np.bool_]]], size: int) -> Levels
 
 
 def draw(rng: np.random.Generator, n: int, size: int) -> Levels:
-    """Return perfect mazes, half of them without a border, with their solutions."""
+    """Return n perfect mazes, half of them without a border, with their solutions."""
     drawn = [generate(rng, n // 2, size, "perfect", border=border) for border in (True, False)]
     return levels_of([(some, shortest_path(some)) for some in drawn], size + 2)
 
@@ -84,11 +93,15 @@ def draw(rng: np.random.Generator, n: int, size: int) -> Levels:
 def errors(
     weights: Floats, levels: Levels, n_steps: int, most: NDArray[np.float64] | float = 1.0, at_any_time: bool = False
 ) -> NDArray[np.float64]:
-    """Return the fraction of tiles that are wrong in the last two of so many iterations of P networks, (P,).
+    """Return the fraction of tiles that are wrong in the last two iterations of P networks, (P,).
 
-    With `at_any_time`, what is wrongly on in any iteration counts as if it were so in the last two. Of a network that
-    is wrong on more than its `most`, (P,) or for all, only a part of the levels is counted, which is more than that
-    too.
+    Args:
+        weights: the weights of P networks.
+        levels: the levels.
+        n_steps: number of iterations.
+        most: error above which the count stops, one number or (P,). The result of such a network is an error on the
+            levels counted so far, which already exceeds `most`.
+        at_any_time: whether a tile that is wrongly on in any iteration counts as wrong in both last iterations.
     """
     n = 2 * (levels.kinds != BEYOND).sum()
     limits = np.broadcast_to(np.asarray(most * n), len(weights))
@@ -98,15 +111,18 @@ def errors(
 def n_wrong(
     weights: Floats, levels: Levels, n_steps: int, limits: Any, at_any_time: bool, n_parts: int = N_PARTS
 ) -> NDArray[np.int64]:
-    """Return twice the number of tiles that are wrong in each part of levels, (P, n_parts), see `errors`; those after
-    the part in which a network exceeds its limit are not counted."""
+    """Return the number of wrong tiles in the last two iterations together, for each part of the levels, (P, n_parts).
+
+    Arguments are those of `errors`, but `limits` are numbers of tiles, (P,). Parts after the part in which a network
+    exceeds its limit are not counted.
+    """
     n_kinds = weights.shape[3] - weights.shape[1] - 1
     return np.asarray(_n_wrong(weights.astype(np.int16), *levels, n_kinds, n_steps, limits, at_any_time, n_parts))
 
 
 @jit
 def _add(total: Any, seen: Any, weight: int) -> None:
-    """Add weighted states to sums: of slices numba knows that no index is negative, so it adds several at a time."""
+    """Add weighted states to sums. As a function of slices it has no negative index, so numba vectorises the loop."""
     for i in range(len(total)):
         total[i] += weight * seen[i]
 
@@ -164,7 +180,7 @@ def _n_wrong(
                 now, other = other, now
                 for i in range(n):
                     shown[i] |= states[now, 0, i]
-                if not changes:  # it rests, or alternates between two states
+                if not changes:  # the states rest, or alternate between two states
                     break
             for i in range(n):
                 if at_any_time and not wanted[i]:
@@ -177,7 +193,7 @@ def _n_wrong(
 
 
 def mutated(rng: np.random.Generator, weights: Floats) -> Floats:
-    """Return networks in which one to three weights each are others."""
+    """Return the networks with one to three random weights of each replaced."""
     changed = weights.copy()
     for network in changed:
         for _ in range(rng.choice([1, 1, 2, 3])):
@@ -189,7 +205,10 @@ def mutated(rng: np.random.Generator, weights: Floats) -> Floats:
 
 
 def evolve(rng: np.random.Generator) -> Floats:
-    """Return weights that draw answers with small errors: chains of simulated annealing, the worse half replaced."""
+    """Return the best weights of several chains of simulated annealing.
+
+    Every 100 generations new levels are drawn, and the better half of the chains replaces the worse half.
+    """
     weights = np.zeros((N_CHAINS, len(CHANNELS), 2, len(Tile) + len(CHANNELS) + 1), np.float32)
     generations = [(size, n_steps, place) for size, n_steps, n in SCHEDULE for place in range(n)]
     for done, (size, n_steps, place) in enumerate(generations):
@@ -208,7 +227,7 @@ def evolve(rng: np.random.Generator) -> Floats:
 
 
 def network_of(weights: Floats, task: str = "shortest-path") -> NCA:
-    """Return a network with these weights."""
+    """Return a network of a task with the weights of one network, in the form of `Floats`."""
     n_channels, n_taps, n_kinds = len(weights), weights.shape[1], weights.shape[2] - len(weights) - 1
     shape: dict[str, Any] = {"cut_corners": True, "symmetric": n_taps == 2, "state_limit": 1.0, "n_iterations": None}
     model = NCA(n_kinds, n_channels, task=task, **shape)
@@ -279,15 +298,20 @@ THEOREM = Theorem(
     shown="the path, and where a way of t - 1 tiles or more leads away from it",
     domain=Domain("connected mazes without loops, without walls that have four free neighbours", _is_tree),
 )
-"""What the network of seed 3 does in a maze without loops, connected, in which no wall has four free neighbours.
+"""The theorem of the network of seed 3, for connected mazes without loops in which no wall has four free neighbours.
 
-The height of a tile off the path is the number of tiles on the longest way from it, itself included, that leads away
-from the path. So only the path is left after as many iterations as the maze has free tiles.
+The height of a tile off the path is the number of tiles, with itself, on the longest way from this tile that leads away
+from the path. Therefore only the path remains after as many iterations as the maze has free tiles.
 """
 
 
 def main(seed: int = 3, out: Path = Path("runs/booleans")) -> None:
-    """Learn a network of booleans from answers, save it as model.safetensors in a folder, and try to prove it."""
+    """Learn a network of booleans from answers, save it, and try to prove it.
+
+    Args:
+        seed: seed of the search.
+        out: folder that receives model.safetensors.
+    """
     rng = np.random.default_rng(seed)
     weights = evolve(rng)
     out.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""What training on levels that evolve buys: runs of the same budget and seeds that differ in their levels alone.
+"""Compare training on evolving levels with other training levels, at the same budget and with the same seeds.
 
-Each is trained, tested on four named sets and kept in a folder of its own, `<out>/<model>-<levels>-<seed>`; one that is
-there is not made again. At the end EVOLUTION.md and a figure for each model show all runs in the folder.
+Each run is trained, tested on four named sets and stored in its own folder, `<out>/<model>-<levels>-<seed>`. If the
+folder has a result, the run is not repeated. At the end EVOLUTION.md and a figure for each model show all runs.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from .kept import Record, all_kept
 TEST_SETS = {"random": (16, 32), "perfect": (16,), "loops": (16,)}
 N_TESTED = 1024
 N_PROBED = 2048
-"""Levels of a stream whose solutions are measured."""
+"""Number of levels of a stream whose solutions are measured."""
 ROUNDS = 250
-"""Of offspring in a run: as many as the presets `paper-...-evolved` have at most in their 50,000 updates."""
+"""Rounds of offspring in a run, the largest number that the presets `paper-...-evolved` have in 50,000 updates."""
 
 MODELS: dict[str, tuple[TrainingConfig, int]] = {
     "small": (changed(preset("fast"), long_fraction=0.0), 2500),
@@ -45,9 +45,12 @@ MODELS: dict[str, tuple[TrainingConfig, int]] = {
         1200,
     ),
 }
-"""Name -> configuration and updates. `small` is ours of 5,760 weights; `paper` is the paper's automaton of 96 channels
-with cut corners, 48,000 weights, in half the iterations, half the batch and by our schedules of losses and learning
-rates: by the paper's own recipe, 50,000 updates of 64 iterations, one run would take days of a processor."""
+"""Name -> configuration and number of updates.
+
+`small` is our network of 5,760 weights. `paper` is the paper's automaton of 96 channels with cut corners and 48,000
+weights, but with half the iterations, half the batch size and our schedules of losses and learning rates. With the
+paper's recipe of 50,000 updates of 64 iterations, one run would take days of processor time.
+"""
 
 LEVELS: dict[str, dict[str, Any]] = {
     "fixed": {"n_levels": 10_000},
@@ -68,33 +71,44 @@ LEVELS: dict[str, dict[str, Any]] = {
     "fresh, longest of 4": {"n_levels": None, "long_fraction": 1.0},
     "fresh, mixture": {"n_levels": None, "families": ("random", "perfect", "loops")},
 }
-"""Where the levels come from: a fixed set of 10,000 random mazes, like the paper's; that set evolving from random
-parents, as the paper says; from the fittest, as its code does; a population that evolves as ACCEL's do; new mazes for
-every batch: random ones, the longest of four, a mixture."""
+"""Name -> options of the training levels.
+
+- `fixed`: a set of 10,000 random mazes, as in the paper.
+- `evolved`: this set evolves from random parents, as in the paper's text.
+- `evolved from the fittest`: the parents have the highest loss, as in the paper's code.
+- `evolved by replay`: a population evolves as in ACCEL.
+- `fresh`, `fresh, longest of 4` and `fresh, mixture`: new mazes for every batch.
+"""
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """What to run and where to write it."""
+    """Options of the command."""
 
     model: str = "small"
-    """small or paper."""
+    """Model: small or paper."""
     levels: tuple[str, ...] = tuple(LEVELS)
-    """Of which kinds; by default of all."""
+    """Kinds of training levels; by default all."""
     seeds: tuple[int, ...] = (0, 1, 2)
-    """A run of each kind each."""
+    """Seeds. Each kind of levels has a run for each seed."""
     n_updates: int | None = None
-    """Of a run, by default 2,500 of the small model or 1,200 of the paper's."""
+    """Updates of a run; by default 2,500 for the model small and 1,200 for the model paper."""
     jobs: int = 1
-    """Runs at a time, each on one thread."""
+    """Number of runs at the same time, each on one thread."""
     out: Path = Path("runs/evolution")
     """Folder of all runs."""
     report: Path | None = None
-    """Folder for EVOLUTION.md and the figures, by default that of the runs."""
+    """Folder for EVOLUTION.md and the figures; by default the folder of the runs."""
 
 
 def configuration(model: str, levels: str, seed: int, n_updates: int | None) -> TrainingConfig:
-    """Of a run.
+    """Return the configuration of a run.
+
+    Args:
+        model: one of `MODELS`.
+        levels: one of `LEVELS`.
+        seed: seed of the training.
+        n_updates: number of updates, by default the number of the model.
 
     Raises:
         ValueError: an unknown model or kind of levels.
@@ -109,7 +123,10 @@ def configuration(model: str, levels: str, seed: int, n_updates: int | None) -> 
 
 
 def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: str) -> Record:
-    """Train in a folder, test, and return what a report needs."""
+    """Train in a folder, test the policy, and return the measurements that `write_report` reads.
+
+    The first four arguments are the arguments of `configuration`.
+    """
     config = configuration(model, levels, seed, n_updates)
     policy = train(config, out=folder, device="cpu", threads=1, validate_every=500)
     lines = read_metrics(Path(folder) / METRICS)
@@ -142,7 +159,7 @@ def main() -> None:
     model, n_updates, out = arguments.model, arguments.n_updates, arguments.out
     calls = {}
     for seed, levels in product(arguments.seeds, arguments.levels):
-        configuration(model, levels, seed, n_updates)  # refuses what is unknown before hours of training
+        configuration(model, levels, seed, n_updates)  # raises errors before hours of training
         folder = out / f"{model}-{levels.replace(',', '').replace(' ', '-')}-{seed}"
         calls[folder / "result.json"] = (model, levels, seed, n_updates, str(folder))
     all_kept("runs", make_run, calls, arguments.jobs)

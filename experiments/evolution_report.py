@@ -1,4 +1,4 @@
-"""The runs of `experiments.evolution` as a table and a figure."""
+"""Tables and figures of the runs of `experiments.evolution`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ METRICS = ("complete", "accuracy")
 
 
 def write_report(folder: Path, out: Path, order: Sequence[str]) -> str:
-    """Write EVOLUTION.md and a figure for each model, `evolution-<model>.png`; returns the text of the former.
+    """Write EVOLUTION.md and a figure for each model, `evolution-<model>.png`.
 
     Args:
-        folder: of the runs.
-        out: for the report.
-        order: kinds of levels, as they shall follow each other.
+        folder: folder of the runs.
+        out: folder that receives the report.
+        order: kinds of levels in the order of the tables.
+
+    Returns:
+        The text of EVOLUTION.md.
 
     Raises:
         ValueError: no run has finished.
@@ -88,7 +91,10 @@ def _percent(values: Sequence[float]) -> str:
 
 
 def _draw(groups: dict[str, Runs], path: Path) -> None:
-    """Draw on the left how long the solutions become, on the right what is completed of each test set, a dot a seed."""
+    """Draw the mean length of the training levels' solutions on the left, and the results on test sets on the right.
+
+    A bar on the right is the fraction of complete levels. Dots show the seeds.
+    """
     with figure(path, 13, 4.2, dpi=110) as drawn:
         left, right = panels(drawn, 2, 2, width_ratios=(1, 1.7))
         tests = list(next(iter(groups.values()))[0]["tests"])

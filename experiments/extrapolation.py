@@ -1,7 +1,7 @@
-"""How far policies get beyond the sizes and kinds of maze that they were trained on, beside what is published.
+"""Measure policies on mazes of larger sizes and other kinds than they were trained on, and compare published results.
 
-The figures of each policy on each named test set are kept in a file, `<out>/<policy>/<set>.json`; what is there is not
-measured again. At the end a table and two figures show all that was asked for.
+The results of each policy on each named test set are stored in a file, `<out>/<policy>/<set>.json`. A set whose file
+exists is not measured again. At the end a table and two figures show the results of the requested policies and sets.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SETS: dict[str, dict[int, int]] = {
     "loops": {16: 512, 31: 256, 59: 64, 101: 24},
     "sparse": {16: 512, 32: 256, 64: 64},
 }
-"""Family -> size -> how many of its levels run: about as many tiles of each size."""
+"""Family -> size -> number of levels. The number of tiles is similar for each size."""
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """What to measure and where to write it."""
+    """Options of the command."""
 
     policies: tuple[str, ...] = (
         "nca-shortest-path-small",
@@ -40,22 +40,22 @@ class Arguments:
     )
     """Names of learned policies, or model files."""
     families: tuple[str, ...] = tuple(SETS)
-    """Of these."""
+    """Families of test levels."""
     largest: int = 201
     """Size of the largest levels."""
     share: float = 1.0
-    """Part of the levels of each set that run, at least one."""
+    """Fraction of the levels of each set to run, more than 0 and at most 1; at least one level runs."""
     jobs: int = 1
-    """Sets at a time, each on one thread."""
+    """Number of sets at the same time, each on one thread."""
     out: Path = Path("runs/extrapolation")
-    """Folder of all that is measured, of the table and of the figures."""
+    """Folder of the results, the table and the figures."""
 
 
 def sets_of(arguments: Arguments) -> list[tuple[str, int, int]]:
-    """Family, size and number of levels of each set.
+    """Return the family, the size and the number of levels of each set.
 
     Raises:
-        ValueError: an unknown family, no set at all, or a share outside of (0, 1].
+        ValueError: an unknown family, no set of the requested sizes, or a share that is not in (0, 1].
     """
     unknown = [family for family in arguments.families if family not in SETS]
     if unknown or not 0 < arguments.share <= 1:

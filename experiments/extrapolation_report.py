@@ -1,4 +1,4 @@
-"""What `experiments.extrapolation` measured as a table and two figures, with published results beside it."""
+"""A table and two figures of the results of `experiments.extrapolation`, with published results."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ from maze_nca_gym.support.tables import Table
 
 @dataclass(frozen=True)
 class Measured:
-    """A policy on a test set.
+    """The results of a policy on a test set.
 
     Attributes:
-        policy, family, size, n_levels: of what.
-        n_steps: iterations.
-        final: accuracy, complete, optimal -> value, lower and upper end of the 95 % interval, after the last one.
+        policy: name of the policy.
+        family: family of the levels.
+        size: inner size of the levels.
+        n_levels: number of levels.
+        n_steps: number of iterations.
+        final: accuracy, complete, optimal -> value after the last iteration, and the ends of its 95 % interval.
         curve: (iterations, accuracy, complete), until nothing changed any more.
-        machine: where.
+        machine: description of the machine, see `benchmarks.machine`.
     """
 
     policy: str
@@ -40,7 +43,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Published:
-    """A figure from a paper: `metric` of `family` levels of `size`."""
+    """A published result: the value of a metric on levels of a family and size."""
 
     source: str
     family: str
@@ -57,7 +60,7 @@ PUBLISHED = (
     Published(RECURRENT, "perfect", "complete", 59, 0.973),
     Published(RECURRENT, "perfect", "complete", 201, 0.74),
 )
-"""The best that is known to us, each on the levels of its authors."""
+"""The best published results that we know, each on the levels of its authors."""
 NOTE = """Earle et al.: one network of 84,480 weights, trained at 16x16; the mean of five trials, and with twice the
 iterations at 32x32. Their accuracy, by their code, is a mean over minibatches, in which long paths weigh more; ours is
 a mean over levels."""
@@ -66,11 +69,16 @@ METRICS = ("complete", "accuracy")
 LINES = ("-", "-", "-", "--")
 """Line styles of the policies in turn. The last of four is dashed, so that the third shows where both are correct."""
 SHOWN = {"random": 32, "perfect": 31, "loops": 31, "sparse": 32}
-"""Family -> size of the levels whose curves are drawn: twice what was trained on."""
+"""Family -> size of the levels whose curves are drawn, about twice the size of the training levels."""
 
 
 def write_report(results: Sequence[Measured], out: Path) -> str:
-    """Write EXTRAPOLATION.md, extrapolation.png and iterations.png; returns the text of the first."""
+    """Write EXTRAPOLATION.md, extrapolation.png and iterations.png, and return the text of EXTRAPOLATION.md.
+
+    Args:
+        results: the results of all policies and sets.
+        out: folder that receives the files.
+    """
     text = _markdown(results)
     out.mkdir(parents=True, exist_ok=True)
     write_all({out / "EXTRAPOLATION.md": text.encode()})
@@ -109,7 +117,10 @@ def _markdown(results: Sequence[Measured]) -> str:
 
 
 def _draw_sizes(results: Sequence[Measured], path: Path) -> None:
-    """Draw a column a family, a row a metric: a line a policy with its intervals, a marker for what is published."""
+    """Draw the metrics against the size of the levels: a column for each family and a row for each metric.
+
+    Each policy has a line with intervals. Markers are published results.
+    """
     families, colours = _families(results), _colours(results)
     with figure(path, 1 + 3.6 * len(families), 6.4, dpi=110) as drawn:
         made = panels(drawn, len(METRICS) * len(families), len(families), sharex="col", sharey="row")
@@ -131,7 +142,7 @@ def _draw_sizes(results: Sequence[Measured], path: Path) -> None:
 
 
 def _draw_iterations(results: Sequence[Measured], path: Path) -> None:
-    """Draw accuracy against iterations, a panel a family."""
+    """Draw accuracy against iterations, with a panel for each family."""
     families, colours = _families(results), _colours(results)
     with figure(path, 1 + 3.6 * len(families), 3.6, dpi=110) as drawn:
         for axes, family in zip(panels(drawn, len(families), len(families), sharey=True), families, strict=True):

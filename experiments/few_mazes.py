@@ -1,9 +1,13 @@
-"""How many mazes does a network need? `python -m experiments.few_mazes` measures it, and draws it.
+"""Measure how many mazes a network needs to learn shortest paths: `python -m experiments.few_mazes`.
 
-It learns from some random mazes of 8x8, always the same for one seed and number: from what an automaton holds on them
-at every step, from the first moves at all their tiles, or from their answers. The first is `learn_automaton`'s way with
-linear programs, before and after questions; the others are `maze-nca-gym train fast` with as many updates whatever the
-number of mazes. Run again after an interruption, it goes on where it stopped.
+Networks learn from random mazes of 8x8. The seed and the number of mazes determine the mazes. There are three lessons:
+
+- steps: the states of an automaton at every iteration, learned with linear programs as in `learn_automaton`, before and
+  after questions to the automaton;
+- first moves: the first move of the solution at every tile, learned with `maze-nca-gym train fast`;
+- answers: the solutions, learned with `maze-nca-gym train fast`.
+
+All trainings have the same number of updates. After an interruption, the same command continues.
 """
 
 from __future__ import annotations
@@ -49,21 +53,31 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "GCN": ("--", {**SOAP, "cut_corners": None}),
     "MLP": (":", {"n_channels": 6, "n_nodes": 128, "learning_rate": 1e-3, "cut_corners": None}),
 }
-"""Model -> its line in the figure, and options beside those of all runs."""
+"""Model -> its line style in the figure, and its options in addition to the options of all runs."""
 LESSONS = {"steps": BLUE, "first moves": GREEN, "answers": VERMILION}
-"""What is learned from, with its colour in the figure."""
+"""Lesson -> its colour in the figure."""
 
 
 @torch.no_grad()
 def correct(policy: Policy, n_steps: int, tiles: Tiles | None = None) -> float:
-    """Return the % of some levels, or of the test levels, on which a policy draws a shortest path."""
+    """Return the percentage of levels on which a policy draws a shortest path after `n_steps` iterations.
+
+    Args:
+        policy: the policy.
+        n_steps: number of iterations.
+        tiles: (N, H, W) uint8, by default the test levels.
+    """
     tiles = test_levels("random", SIZE, "shortest-path", N_TESTED).tiles if tiles is None else tiles
     drawn = rollout(policy, encode(policy, tiles), n_steps, n_returned=1)[:, 0] > 0.5
     return round(100 * float(np.mean(is_optimal(tiles, drawn.numpy()))), 2)
 
 
 def from_rollouts(model: str, lesson: str, n: int, seed: int, n_updates: int, out: str) -> Record:
-    """Train on first moves or answers of n mazes."""
+    """Train a model of `MODELS` on the first moves or the answers of n mazes, and measure it.
+
+    Returns:
+        Percentages of test levels (`correct`) and of training mazes (`own`) that it solves, and the number of weights.
+    """
     options: dict[str, Any] = {"model": model, "n_updates": n_updates, "seed": seed, "sizes": [SIZE], "n_levels": n}
     options |= {"guidance": float(lesson == "first moves"), "long_fraction": 0.0, "n_iterations": 24, "batch_size": 32}
     options |= MODELS[model][1]
@@ -73,7 +87,12 @@ def from_rollouts(model: str, lesson: str, n: int, seed: int, n_updates: int, ou
 
 
 def from_steps(n: int, seed: int, n_questions: int) -> Record:
-    """Learn from an automaton's steps on n mazes, and from questions."""
+    """Learn from an automaton's steps on n mazes and from the answers to at most `n_questions` questions, and measure.
+
+    Returns:
+        The percentage of test levels that the network solves (`correct`), whether the network is proven equivalent to
+        the automaton (`proven`), and the numbers of questions and rounds.
+    """
     stream = LevelStream(changed("fast", sizes=[SIZE], n_levels=n, long_fraction=0.0, seed=seed))
     tiles, lines = stream.fixed.tiles, list[Mapping[str, Any]]()
     config = HintConfig(n_questions=n_questions, n_rounds=100)
@@ -91,16 +110,16 @@ def main(
     n_updates: int = 400,
     measures: bool = True,
 ) -> None:
-    """Measure what is not measured yet, and write the table and the figure.
+    """Make the measurements that are missing, print the table, and draw the figure.
 
     Args:
         out: folder of the results.
-        lessons: what to learn from: steps, first moves, answers.
-        models: NCA, GCN, MLP; from steps the NCA alone can learn here.
-        numbers: numbers of mazes; without steps, those that are powers of ten.
+        lessons: lessons: steps, first moves, answers.
+        models: models: NCA, GCN, MLP. Only the NCA learns from steps.
+        numbers: numbers of mazes. First moves and answers use only powers of ten.
         seeds: number of seeds.
         n_updates: updates of each training.
-        measures: also measure what is missing, and not only draw what there is of first moves and answers.
+        measures: whether to train for missing results of first moves and answers, or only to draw existing results.
     """
     measured = out / "measured"
     found: dict[tuple[str, str, int], list[Record]] = {}

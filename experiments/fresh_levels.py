@@ -1,8 +1,9 @@
-"""Learned policies on levels that no choice has seen: sets of a seed that is used once.
+"""Measure learned policies on fresh levels, on which no policy was chosen.
 
-Variants were compared on some of the named test sets before one was shipped (docs/choices.md lists where). The
-levels here are drawn as those sets are, from another seed, and measured at the end. The figures of each policy on each
-set are kept in a file, `<out>/<policy>/<set>.json`; what is there is not measured again. Writes FRESH_LEVELS.md too.
+Before some policies were included, variants were compared on named test sets (docs/choices.md lists these cases). The
+fresh levels are drawn like the named sets, but from a seed that is used once. The file `<out>/<policy>/<set>.json`
+stores the results of a policy on a set. A set whose file exists is not measured again. The command also writes
+FRESH_LEVELS.md.
 """
 
 from __future__ import annotations
@@ -42,22 +43,22 @@ these levels.
 
 @dataclass(frozen=True)
 class Arguments:
-    """What to measure and where to write it."""
+    """Options of the command."""
 
     seed: int = 20261122
-    """Seed of the levels. Choose another one for another test."""
+    """Seed of the levels. Choose another seed for another test."""
     policies: tuple[str, ...] = ()
-    """Names of policies; by default all that have weights in files, but for the exact ones, which nothing chose."""
+    """Names of policies; by default all policies with cards, except exact policies, which were not chosen by tests."""
     share: float = 1.0
-    """Part of the levels of each set that run, at least four."""
+    """Fraction of the levels of each set to run; at least four levels run."""
     jobs: int = 1
-    """Sets at a time, each on one thread."""
+    """Number of sets at the same time, each on one thread."""
     out: Path = Path("runs/fresh-levels")
     """Folder for the results."""
 
 
 def fresh_levels(family: str, size: int, task: str, n: int, seed: int) -> Tiles:
-    """Return levels drawn as those of the named sets, (n, H, W) uint8, the variants of the family in turn.
+    """Return levels that are drawn like the levels of named sets, (n, H, W) uint8, from the family's variants in turn.
 
     Args:
         family: one of `FAMILIES`.
@@ -77,7 +78,11 @@ def fresh_levels(family: str, size: int, task: str, n: int, seed: int) -> Tiles:
 
 
 def report(content: dict[str, Any]) -> str:
-    """Return what `main` has measured as Markdown, a row for each policy."""
+    """Return the page of the results in Markdown, with a row for each policy.
+
+    Args:
+        content: `seed`, `share`, `machine`, and `results`, the list of results of `make`.
+    """
     results = content["results"]
     sets = {(each["family"], each["size"]): each["n"] for each in results}
     columns = ["policy", *(f"{family}-{size}, {n:,}" for (family, size), n in sets.items())]
@@ -94,7 +99,7 @@ def _cell(metrics: dict[str, Any]) -> str:
 
 
 def make(policy: str, family: str, size: int, n: int, seed: int) -> Record:
-    """Measure a policy on n fresh levels."""
+    """Measure a policy on n fresh levels, and return the metrics after the last iteration."""
     loaded = load(policy)
     final = measure(loaded, fresh_levels(family, size, loaded.task, n, seed)).final
     return {"policy": policy, "family": family, "size": size, "n": n, "metrics": asdict(final)}

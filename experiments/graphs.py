@@ -1,10 +1,10 @@
-"""Which networks find shortest paths on tori and other graphs? The table of `docs/graphs-learned.md` with a picture.
+"""Measure which networks find shortest paths on tori and other graphs, for the table of `docs/graphs-learned.md`.
 
-    python -m experiments.graphs --out graphs.json       # the shipped networks, 1,000 worlds a cell
+    python -m experiments.graphs --out graphs.json       # the included networks, 1,000 graphs per cell
     python -m experiments.graphs --policies a.safetensors b.safetensors --n 100
 
-Levels are of the generator `random`, 12 x 12 tiles without a border. A world is solved if what is drawn after as many
-iterations as the policy gets is some shortest path.
+Levels are from the generator `random`, with 12 x 12 tiles and no border. A policy solves a graph if it draws a shortest
+path after its default number of iterations.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ World = Callable[[np.random.Generator, Tiles], Graph]
 
 
 def with_portals(rng: np.random.Generator, tiles: Tiles) -> Graph:
-    """Return a level with pairs of portals anywhere."""
+    """Return the graph of a level with `N_PORTALS` pairs of portals on random tiles."""
     places = rng.integers(0, tiles.shape, (N_PORTALS, 2, 2)).tolist()
     return Graph.of(tiles, portals=[(tuple(here), tuple(there)) for here, there in places])
 
@@ -43,7 +43,7 @@ WORLDS: dict[str, World] = {
 
 
 def worlds_of(name: str, n: int) -> list[Graph]:
-    """Return n solvable worlds, always the same."""
+    """Return the first n solvable graphs of a kind in `WORLDS`, which are always the same."""
     rng, found = np.random.default_rng(sorted(WORLDS).index(name)), list[Graph]()
     while len(found) < n:
         (tiles,) = generate(rng, 1, SIZE, border=False)
@@ -53,7 +53,7 @@ def worlds_of(name: str, n: int) -> list[Graph]:
 
 
 def side_by_side(worlds: Sequence[Graph]) -> Graph:
-    """Return worlds of one size as one graph, one below the other, between which there is no door."""
+    """Return several graphs of one size as one graph. They lie one below the other, without edges between them."""
     begins = np.arange(len(worlds))[:, None, None] * worlds[0].tiles.size
     doors = np.stack([graph.doors for graph in worlds])
     return Graph(
@@ -63,7 +63,7 @@ def side_by_side(worlds: Sequence[Graph]) -> Graph:
 
 
 def drawn_on(policy: Policy, worlds: Sequence[Graph]) -> NDArray[np.bool_]:
-    """Return what a policy draws on worlds of one size, (N, H, W) bool."""
+    """Return the paths that a policy draws on N graphs of one size, (N, H, W) bool."""
     on = OnGraph(policy, side_by_side(worlds))
     n_steps = default_steps(policy, np.stack([graph.shortest_path() for graph in worlds]))
     (state,) = rollout(on, torch.from_numpy(one_hot(on.graph.tiles[None])), n_steps, n_returned=1)
@@ -71,16 +71,21 @@ def drawn_on(policy: Policy, worlds: Sequence[Graph]) -> NDArray[np.bool_]:
 
 
 def n_optimal(policy: Policy, worlds: Sequence[Graph]) -> int:
-    """Return on how many worlds a policy draws some shortest path."""
+    """Return the number of graphs on which a policy draws a shortest path."""
     program = policy.program()
-    at_once = 1 if program is None or program.max_pool else AT_ONCE  # what is pooled is pooled over one world
+    at_once = 1 if program is None or program.max_pool else AT_ONCE  # pooling covers a whole graph
     parts = (worlds[i : i + at_once] for i in range(0, len(worlds), at_once))
     drawings = ((graph, path) for part in parts for graph, path in zip(part, drawn_on(policy, part), strict=True))
     return sum(bool(graph.is_optimal(graph.tiles, path)) for graph, path in drawings)
 
 
 def draw(path: Path, policy: str = "nca-shortest-path-solutions-borderless") -> None:
-    """Draw a torus and a level with portals on which a network is wrong: the shortest path, and what it draws."""
+    """Draw a torus and a level with portals on which a network fails: the shortest path, and the network's answer.
+
+    Args:
+        path: the PNG file.
+        policy: name of the network.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -90,7 +95,7 @@ def draw(path: Path, policy: str = "nca-shortest-path-solutions-borderless") -> 
     for row, name in zip(axes, ("torus", "six portals"), strict=True):
         worlds = worlds_of(name, 60)
         ways = zip(worlds, drawn_on(load(policy), worlds), strict=True)
-        # one whose shortest path is not that of the grid
+        # the edges beyond the grid matter: the shortest path differs from the grid's shortest path
         wrong = [(w, d) for w, d in ways if not w.is_optimal(w.tiles, d) and w.shortest_path().sum() > 8]
         graph, shown = next((w, d) for w, d in wrong if (Graph.of(w.tiles).shortest_path() != w.shortest_path()).any())
         for axis, title, drawn in zip(row, ("shortest path", policy), (graph.shortest_path(), shown), strict=True):
@@ -110,12 +115,16 @@ def draw(path: Path, policy: str = "nca-shortest-path-solutions-borderless") -> 
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table in Markdown, and write it with its numbers."""
+    """Print the table in Markdown, and store its numbers.
+
+    Args:
+        arguments: the command line without the program; by default that of this process.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--n", type=int, default=1000, help="worlds a cell")
-    parser.add_argument("--policies", nargs="*", help="names or model files; by default all that ship and can run")
-    parser.add_argument("--out", type=Path, help="file of the numbers, which a run goes on from")
-    parser.add_argument("--picture", type=Path, help="draw worlds on which a network is wrong, and end")
+    parser.add_argument("--n", type=int, default=1000, help="number of graphs per cell")
+    parser.add_argument("--policies", nargs="*", help="names or model files; by default all included policies that fit")
+    parser.add_argument("--out", type=Path, help="JSON file of the numbers; numbers in it are not measured again")
+    parser.add_argument("--picture", type=Path, help="only draw graphs on which a network fails, into this file")
     given = parser.parse_args(arguments)
     if given.picture is not None:
         draw(given.picture)
@@ -126,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for policy in given.policies or list_policies(all=True):
         try:
             OnGraph(load(policy), worlds["grid"][0])
-        except ValueError:  # it is for another task, does not ship, or reads more than four neighbours
+        except ValueError:  # the policy is for another task, is not included, or reads more than four neighbours
             continue
         cells = []
         for name in WORLDS:

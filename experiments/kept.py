@@ -1,4 +1,4 @@
-"""Results kept as files, so that a study that was cut off goes on, and one that has ended is not repeated."""
+"""Store results as files, so that an interrupted study continues and finished measurements are not repeated."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Record = dict[str, Any]
 
 
 def kept(path: Path, make: Callable[..., Record], *arguments: Any) -> Record:
-    """Return what `make(*arguments)` returns, from a file if that has the result of the same arguments.
+    """Return the result of `make(*arguments)`, from a file if the file has the result for the same arguments.
 
     Args:
-        path: the file, which is written if need be.
-        make: what to call; its result is JSON.
-        arguments: JSON too.
+        path: the file. It is written if it does not have the result.
+        make: function whose result is a mapping of JSON values.
+        arguments: arguments of the function, JSON values too.
 
     Raises:
-        ValueError: the file is something else.
+        ValueError: the file is not a file of this function.
     """
     called_with = json.loads(json.dumps(arguments))
     if path.exists():
@@ -46,7 +46,7 @@ def kept(path: Path, make: Callable[..., Record], *arguments: Any) -> Record:
 
 
 def _as_worker() -> None:
-    """Use one thread, and end with the process that started this one, which a signal may do."""
+    """Use one thread, and end this process when its parent ends, even if a signal ends the parent."""
     parent = parent_process()
     assert parent is not None
 
@@ -61,13 +61,16 @@ def _as_worker() -> None:
 def all_kept(
     label: str, make: Callable[..., Record], calls: Mapping[Path, tuple[Any, ...]], n_at_once: int
 ) -> list[Record]:
-    """Return what `kept` returns for each call, made in processes of one thread each, in the order of the calls.
+    """Call `kept` for several files in processes of one thread each, and return the results in the order of the files.
 
     Args:
-        label: of the progress bar.
-        make: a function of a module.
-        calls: file -> arguments.
+        label: label of the progress bar.
+        make: a function of a module, which processes can import.
+        calls: file -> arguments of the function.
         n_at_once: number of processes.
+
+    Raises:
+        Exception: the first error of a call. The other calls finish before.
     """
     # Spawned, since a copy of this process would lack its threads. If a call fails, the others still finish.
     with (
@@ -76,6 +79,6 @@ def all_kept(
     ):
         pending = [pool.submit(kept, path, make, *arguments) for path, arguments in calls.items()]
         for call in as_completed(pending):
-            call.result()  # raises at once what the call has raised
+            call.result()  # raises the error of the call
             bar.advance(1)
     return [call.result() for call in pending]

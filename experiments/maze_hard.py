@@ -1,8 +1,9 @@
-"""The original Maze-Hard, learned from its 1,000 answers alone: `python -m experiments.maze_hard --help`.
+"""Learn the original Maze-Hard from its 1,000 answers alone: `python -m experiments.maze_hard --help`.
 
-The network learns parts of answers. A part of a canonical path is the canonical path between its own ends, so an answer
-holds thousands of shorter ones, and no solver is asked. Mazes may also be turned and mirrored with their answers. Which
-of several shortest paths is the answer then turns along, so each free tile says in which orientation its maze is.
+The network learns parts of answers. A part of a canonical path is the canonical path between its own ends. An answer
+therefore contains thousands of shorter answers, and no solver is necessary. With `--turn`, mazes are also rotated and
+mirrored with their answers. The choice among several shortest paths is then rotated too, so the kind of the free tiles
+encodes the orientation of the maze.
 """
 
 from __future__ import annotations
@@ -23,25 +24,30 @@ from maze_nca_gym.mazes.solvers import distances, is_optimal, shortest_path
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH
 
 N_VALIDATED = 100
-"""The last of the training mazes are not trained on."""
+"""Number of mazes at the end of the training set that are held out for validation."""
 N_ITERATIONS = 411
-"""Iterations after which a path is measured."""
+"""Number of iterations after which a path is measured."""
 BACK = np.array([0, 3, 2, 1, 4, 5, 6, 7])
-"""Orientation, by its place in `orientations` -> the one that undoes it."""
+"""Index of an orientation in `orientations` -> index of the inverse orientation."""
 
 
 def turned(maps: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
-    """Return (N, H, H) maps, each in an orientation, (N,) 0 to 7."""
+    """Return (N, H, H) maps, each in an orientation of its own.
+
+    Args:
+        maps: (N, H, H) maps.
+        places: (N,) int64 from 0 to 7, the orientation of each map by its index in `orientations`.
+    """
     return orientations(maps).reshape(8, *maps.shape)[places, np.arange(len(maps))]
 
 
 def plain(tiles: Tiles) -> Tiles:
-    """Return levels whose free tiles do not say in which orientation they are."""
+    """Return the levels with EMPTY instead of the kinds of tile that encode an orientation."""
     return np.where(tiles < len(KINDS), tiles, np.uint8(Tile.EMPTY))
 
 
 def turned_answers(tiles: Tiles) -> NDArray[np.bool_]:
-    """Return the answers of (N, H, H) levels: of each before it was turned, turned like it."""
+    """Return the answers of (N, H, H) levels in any orientation: the answers of the original levels, oriented alike."""
     places = np.maximum(tiles.max(axis=(1, 2)).astype(np.int64) - len(KINDS) + 1, 0)
     return turned(shortest_path(turned(plain(tiles), BACK[places]), order=ORDER), places)
 
@@ -59,15 +65,15 @@ TURNED = Task(
 def cut_answers(
     rng: np.random.Generator, tiles: Tiles, labels: NDArray[np.bool_], n: int, whole: float, least: float
 ) -> Tiles:
-    """Return n levels of each of (N, H, W) levels, (n N, H, W), whose ends are any two tiles of its label.
+    """Return n copies of each of N levels, (n N, H, W), in which the ends are two tiles of the level's label.
 
     Args:
         rng: draws the ends.
         tiles: the levels.
         labels: (N, H, W) bool, their canonical paths.
-        n: number of levels to make of each.
-        whole: fraction of these that keep both ends, 0 to 1.
-        least: smallest part of a label that the others keep, 0 to 1; parts are uniform from there to 1.
+        n: number of copies of each level.
+        whole: fraction of the copies that keep both ends, 0 to 1.
+        least: smallest part of a label that the other copies keep, 0 to 1. Parts are uniform between `least` and 1.
     """
     found = np.repeat(tiles, n, axis=0)
     for level, label in zip(found, np.repeat(labels, n, axis=0), strict=True):
@@ -94,19 +100,19 @@ def main(
     n_channels: int = 48,
     compile: bool | Literal["auto", "graphs"] = False,
 ) -> None:
-    """Train on parts of 900 answers, and measure on the mazes that are kept for validation.
+    """Train on parts of 900 answers, and measure on the 100 mazes that are held out for validation.
 
     Args:
-        data: folder with the files of Maze-Hard, as of `bench --data`.
+        data: folder with the files of Maze-Hard, as for `bench --data`.
         out: folder for the levels and the run. The same command continues a run.
-        turn: whether each level is in one of eight orientations.
+        turn: whether each level is in a random orientation.
         n_updates: number of updates.
         seed: seed of the draws.
-        n: number of levels to make of each maze.
-        whole: fraction of these that are the maze itself, 0 to 1.
+        n: number of levels to make from each maze.
+        whole: fraction of these levels that are the maze itself, 0 to 1.
         least: smallest part of an answer, 0 to 1.
         n_channels: number of the network's channels.
-        compile: as of `train`; graphs on a CUDA GPU.
+        compile: the option of `train`; use graphs on a CUDA GPU.
     """
     tiles, labels = read_original("train", data)
     kept, rng = slice(len(tiles) - N_VALIDATED), np.random.default_rng(seed)

@@ -39,7 +39,7 @@ STAGES: tuple[dict[str, Any], ...] = (
     {"n_updates": 3000, "pool_fresh": 0.08, "learning_rate": 3e-3},
     {"n_updates": 3500, "pool_fresh": 0.12, "learning_rate": 3e-3},
 )
-"""Options of the trainings that follow each other. Each starts from the weights of the one before."""
+"""Options of successive trainings. Each training starts from the weights of the training before."""
 
 
 def walked(level: NDArray[np.uint8], label: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -137,7 +137,7 @@ def main(
     command continues after an interruption.
 
     Args:
-        data: folder with the files of Maze-Hard, as of `bench --data`.
+        data: folder with the files of Maze-Hard, as for `bench --data`.
         out: folder for the levels, the runs and the results.
         seed: seed of the draws.
         n_answers: number of mazes to learn from, at most 900.

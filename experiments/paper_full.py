@@ -1,4 +1,4 @@
-"""Rows of the paper at the paper's own scale, on one GPU for some minutes: `python -m experiments.paper_full --help`.
+"""Train rows of the paper at the paper's own scale, on one GPU: `python -m experiments.paper_full --help`.
 
 Every trial trains in a process of its own, with CUDA graphs and TF32. When the minutes are over, each trial saves a
 checkpoint. The output folder then has one archive for each trial and one file of results, so that a run on a machine
@@ -25,9 +25,9 @@ from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.cli.reading import run_script
 
 MOST_TRIALS = 7
-"""Largest number of trials of a run, whose archives and results are at most eight files."""
+"""Largest number of trials of a run, because the archives and the results shall be at most eight files."""
 SAVING = 25.0
-"""Seconds that are left for checkpoints and archives."""
+"""Seconds for checkpoints and archives at the end."""
 RESULT = "result.json"
 
 
@@ -83,10 +83,10 @@ def main(
         minutes: time after which all trials are saved.
         device: the device of all trials.
         precision: number format of the training.
-        compile: as of `train`; no on a CPU.
+        compile: the option of `train`; use "no" on a CPU.
         n_updates: number of updates; the paper has 50,000.
-        one: the row of one trial, which is then trained in the folder itself, without a limit of time.
-        seed: the trial's number, with one.
+        one: train one trial of this row only, in the folder itself and without a time limit.
+        seed: number of the trial, only with `one`.
     """
     options = {"precision": precision, "compile": False if compile == "no" else compile, "n_updates": n_updates}
     if one is not None:

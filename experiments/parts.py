@@ -1,8 +1,9 @@
-"""Proven parts in networks that learn: `python -m experiments.parts`.
+"""Train networks of which a part is a proven automaton: `python -m experiments.parts`.
 
-Tasks of the examples are learned from answers alone: from random weights; from the compiled weights of an automaton
-that floods the maze from where the path ends, and leaves in each tile which neighbours the water came from; and beside
-these, frozen. What is left to learn is to follow the flood back, or both floods of the key and the door.
+Networks learn tasks of the examples from answers alone. Some start from random weights. Others start from the compiled
+weights of an automaton, or keep these weights frozen next to weights that learn. The automaton floods the maze from the
+end of the path, and stores in each tile from which neighbours the flood came. The rest of the network then only learns
+to follow the flood back; the task of key and door has two floods.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ AGES = tuple(f"AGE_{age}" for age in range(1, 8))
 
 
 class Part(NamedTuple):
-    """What the part of a task is, and the network that learns it.
+    """The proven part for a task, and the network that learns the task.
 
     Attributes:
         example: the module that registers the task.
-        legs: answer -> where its flood begins, and what stops it.
-        passes: the signal by which a flood spreads; None for the flood itself.
+        legs: answer -> the kind of tile at which its flood begins, and the kinds of tile that stop the flood.
+        passes: the signal that spreads the flood, or None if the flood's own signal spreads.
         n_channels: number of channels that learn.
         n_iterations: number of iterations.
     """
@@ -53,11 +54,11 @@ PARTS = {
     "nearest-target": Part("16_nearest_of_several_targets", {"PATH": (Tile.TARGET, (Tile.WALL,))}, None, 16, 32),
     "weighted-terrain": Part("17_weighted_terrain", {"PATH": (Tile.TARGET, (Tile.WALL,))}, "OUT", 24, 40),
 }
-"""The part by the name of its task."""
+"""Name of a task -> its part."""
 
 
 def flooding(task: str) -> Automaton:
-    """Return the automaton of a task's floods."""
+    """Return the automaton of a task's floods, with the task's answers as its first signals."""
     part = PARTS[task]
     names = [f"{leg}_{signal}" for leg in part.legs for signal in ("FLOOD", *(f"NEAR_{to}" for to in DIRECTIONS))]
     terrain = (*AGES, "OUT") if part.passes else ()
@@ -103,11 +104,12 @@ def flooding(task: str) -> Automaton:
 
 
 WAYS = ("random start", "floods as a start", "floods frozen", "floods frozen, as many beside", "random start, as many")
-"""How a network begins: the first three have the same channels, the last two have those of the floods besides."""
+"""Initial weights. Networks of the first three have `n_channels` channels. The last two have the channels of the floods
+in addition."""
 
 
 def correct(model: Policy, part: Part) -> Record:
-    """Return the % of test levels that a network solves, by their size; it learned from 8x8."""
+    """Return the percentage of test levels that a network solves, by size. The training levels are 8x8."""
     found: Record = {}
     for size, n in {8: 500, 16: 500, 32: 200}.items():
         steps = part.n_iterations * size // 8
@@ -117,7 +119,12 @@ def correct(model: Policy, part: Part) -> Record:
 
 
 def learned(task: str, way: str, seed: int, n_updates: int, out: str) -> Record:
-    """Train in one of `WAYS`, and measure what it has learned."""
+    """Train a network for a task with one of `WAYS`, and measure it.
+
+    Returns:
+        Percentages by size, see `correct`, and the numbers of channels and weights; or only the error, if the training
+        diverged.
+    """
     part = PARTS[task]
     import_module(f"examples.{part.example}")
     file = Path(out) / task / "floods" / "model.safetensors"
@@ -145,12 +152,12 @@ def main(
     seeds: int = 3,
     n_updates: int = 1200,
 ) -> None:
-    """Measure what is not measured yet.
+    """Train and measure the networks whose results are missing.
 
     Args:
         out: folder of the results.
-        tasks: which of `PARTS`.
-        ways: which of `WAYS`.
+        tasks: names of `PARTS`.
+        ways: some of `WAYS`.
         seeds: number of seeds.
         n_updates: updates of each training.
     """

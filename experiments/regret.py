@@ -1,10 +1,13 @@
-"""What estimates of regret are worth, where the true one is known: `python -m experiments.regret --help`.
+"""Compare estimates of regret with the true regret: `python -m experiments.regret --help`.
 
-PPO trains an automaton on mazes, every other of them perfect. What unsupervised environment design ranks levels by is
-computed from two episodes on each fresh level, and compared with 1 - the mean return of eight other episodes, since an
-optimal answer returns 1. Then agents train with half of their episodes on the quarter of fresh levels that an estimate
-ranks highest. Last, three networks that learned from solutions rank levels by their paths. Each run is kept in a file,
-`<out>/<chosen by>-<seed>.json`. Prints the tables of REGRET.md and draws the true regret over the training.
+1. PPO trains an automaton on random and perfect mazes. Estimates from unsupervised environment design are computed from
+   two episodes on each fresh level. The true regret is 1 minus the mean return of eight other episodes, because an
+   optimal answer has the return 1.
+2. Agents train with half of their episodes on the quarter of fresh levels that an estimate ranks highest.
+3. Levels are ranked by the paths of three networks that learned from solutions.
+
+Each run stores its result in a file, `<out>/<chosen by>-<seed>.json`. The command prints the tables of REGRET.md, and
+draws the true regret over the training.
 """
 
 from __future__ import annotations
@@ -42,24 +45,24 @@ from .kept import Record, all_kept
 
 Floats = NDArray[np.float64]
 GAMMA, LAMBDA = 0.9, 0.95
-"""Of the advantages that PPO learns by; estimates use the same."""
+"""Discount and lambda of the advantages, in PPO and in the estimates."""
 N_STEPS, N_ENVS, SIZE = 8, 128, 8
 CHUNK = 4 * N_STEPS * N_ENVS
-"""Steps between two choices of levels."""
+"""Number of steps between two choices of levels."""
 FAMILIES = ("random", "perfect")
 NETWORKS = ("nca-shortest-path-baseline", "nca-shortest-path-small", "nca-shortest-path-aligned")
-"""Networks that learned from solutions and still err, whose answers are ranked too."""
+"""Networks that learned from solutions and still make errors. Levels are ranked by their paths."""
 
 
 class Play(NamedTuple):
     """K episodes on each of N levels.
 
     Attributes:
-        rewards: (T, K, N), the accuracy that each step gains; 0 after an episode's end.
-        values: (T + 1, K, N), what the critic says before each step and behind the last; 0 after an optimal path.
-        counts: (T, K, N) bool, whether the episode was still going on.
-        optimal: (K, N) bool, whether it ended with an optimal path.
-        surprises: (T, K, N) for each predictor: by how much it mistook the state after each step.
+        rewards: (T, K, N), the accuracy that each step gains; 0 after the end of an episode.
+        values: (T + 1, K, N), the critic's value before each step and after the last step; 0 after an optimal path.
+        counts: (T, K, N) bool, whether the episode had not ended before the step.
+        optimal: (K, N) bool, whether the episode ended with an optimal path.
+        surprises: for each predictor (T, K, N), the error of its prediction of the state after each step.
     """
 
     rewards: Floats
@@ -70,28 +73,31 @@ class Play(NamedTuple):
 
     @property
     def returns(self) -> Floats:
-        """(K, N), 1 for an optimal answer."""
+        """The returns of the episodes, (K, N); 1 for an optimal answer."""
         return self.rewards.sum(axis=0)
 
     def mean(self, of_steps: Floats) -> Floats:
-        """Return the mean over the steps of all episodes on each level, (N,), of (T, K, N)."""
+        """Return the mean of (T, K, N) numbers over the steps of all episodes on each level, (N,)."""
         return (of_steps * self.counts).sum(axis=(0, 1)) / self.counts.sum(axis=(0, 1))
 
     @property
     def errors(self) -> Floats:
-        """(T, K, N), by how much each step and the value behind it are better than the value before it."""
+        """The temporal-difference errors, (T, K, N): reward plus discounted next value, minus the value before."""
         return self.rewards + GAMMA * self.values[1:] - self.values[:-1]
 
     def advantages(self) -> Floats:
-        """Return GAE, the discounted sums of the value's errors from each step on, (T, K, N)."""
+        """Return generalised advantage estimates, the discounted sums of the errors from each step on, (T, K, N)."""
         sums = self.errors
         for t in range(len(sums) - 2, -1, -1):
             sums[t] += GAMMA * LAMBDA * sums[t + 1]
         return sums
 
     def shortfalls(self) -> Floats:
-        """Return by how much each step falls short of its value, (T, K, N), 0 or more: the negative of GAE, the mean of
-        sums over 1, 2, ... steps, except that a sum above 0 is set to 0 before the next step is added."""
+        """Return the shortfall of each step below its value, (T, K, N), at least 0.
+
+        The shortfall is the negative of the generalised advantage estimate, a mean of sums over 1, 2, ... steps. The
+        difference is that a sum above 0 is set to 0 before the next step is added.
+        """
         errors, found = self.errors, np.zeros_like(self.rewards)
         for t in range(len(errors)):
             running = np.zeros_like(errors[t])
@@ -102,7 +108,12 @@ class Play(NamedTuple):
 
 
 class Predictor(BaseCallback):
-    """A small network that learns, on all episodes of an agent's training, to predict the state after a step."""
+    """A small network that learns to predict the state after a step, from all episodes of an agent's training.
+
+    Args:
+        seed: seed of the initial weights.
+        sees_action: whether the network reads the action too.
+    """
 
     def __init__(self, seed: int, sees_action: bool) -> None:
         super().__init__()
@@ -113,7 +124,7 @@ class Predictor(BaseCallback):
         self._optimizer = torch.optim.Adam(self._network.parameters(), 3e-3)
 
     def surprise(self, maze: Tensor, state: Tensor, action: Tensor, after: Tensor) -> Tensor:
-        """Return the mean error of the tiles, (B,), from the (B, C, H, W) parts of a step."""
+        """Return the mean absolute error over the tiles, (B,), for (B, C, H, W) parts of a step."""
         seen = torch.cat([maze, state, action] if self._sees_action else [maze, state], dim=1)
         return cast(Tensor, self._network(seen) - after).abs().mean(dim=(1, 2, 3))
 
@@ -136,7 +147,16 @@ class Predictor(BaseCallback):
 def play(
     agent: PPO, tiles: Tiles, n: int, seed: int, deterministic: bool = False, predictors: Sequence[Predictor] = ()
 ) -> Play:
-    """Play n episodes on each of (N, H, W) levels, with noise of that seed or without any."""
+    """Play n episodes on each of N levels.
+
+    Args:
+        agent: the agent.
+        tiles: (N, H, W) uint8.
+        n: number of episodes on each level.
+        seed: seed of the agent's noise.
+        deterministic: whether the agent acts without noise.
+        predictors: predictors whose errors are measured.
+    """
     levels = np.tile(tiles, (n, 1, 1))
     state = initial(levels, SHORTEST_PATH.solve_all(levels), SHORTEST_PATH.n_tiles, 1)
     alive, steps, values, seen = np.ones(len(levels), np.bool_), [], [], []
@@ -174,41 +194,57 @@ ESTIMATES: Mapping[str, Callable[[Play, Play, Tiles], Floats]] = {
     "1 - first value": lambda own, other, tiles: 1 - own.values[0].mean(axis=0),
     "solution length": lambda own, other, tiles: SHORTEST_PATH.solve_all(tiles).sum(axis=(1, 2)),
 }
-"""Name -> (N,) scores by two episodes of an agent and two of its antagonist. `MaxMC of the rest` subtracts what
-has been gained from the best return, since rewards come at every step here, and values are of those to come. TRACED's
-co-learnability is missing, being the same for all levels that are scored at the same time."""
+"""Name -> function that computes the (N,) scores of levels from two episodes of the agent and two episodes of its
+antagonist.
+
+`MaxMC of the rest` subtracts the rewards gained so far from the best return, because rewards come at every step here
+and values estimate only future rewards. TRACED's co-learnability is left out because it is the same for all levels that
+are scored at the same time.
+"""
 CHOSEN_BY = {**ESTIMATES, "ACCEL": ESTIMATES["positive value loss"]}
-"""ACCEL ranks as PLR does, but half of the levels that it ranks are edits of those that it chose last."""
+"""Scores by which levels are chosen. ACCEL ranks levels as PLR does, but half of its candidates are edits of the levels
+that it chose last."""
 ARMS = ("chance", "true regret", "positive value loss", "MaxMC of the rest", "L1 value loss", "PAIRED", "MNA")
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """What to run and where to keep it."""
+    """Options of the command."""
 
     chosen_by: tuple[str, ...] = ARMS
     """Estimates that choose levels, ACCEL, or chance."""
     seeds: tuple[int, ...] = (0, 1, 2)
-    """A run of each kind each."""
+    """Seeds. Each way of choosing levels has a run for each seed."""
     n_chunks: int = 8
     """Length of a run, in chunks of 4,096 steps; a multiple of 8."""
     size: int = SIZE
     """Inner size of the levels."""
     jobs: int = 1
-    """Runs at a time, each on one thread."""
+    """Number of runs at the same time, each on one thread."""
     out: Path = Path("runs/regret")
     """Folder of all runs."""
 
 
 def draw(rng: np.random.Generator, n: int, size: int = SIZE) -> Tiles:
-    """Return n fresh levels, (n, H, W) uint8: a random one, a perfect one, and so on."""
+    """Return n fresh levels, (n, H, W) uint8, random and perfect mazes in turn."""
     parts = [generate(rng, n // len(FAMILIES), size, family) for family in FAMILIES]
     return np.stack(parts, axis=1).reshape(n, *parts[0].shape[1:])
 
 
 def make_run(chosen_by: str, seed: int, n_chunks: int, size: int) -> Record:
-    """Train an agent, and an antagonist where one is needed; return what came out at four moments, and the true regret
-    without noise before each chunk and at the end."""
+    """Train an agent, and an antagonist if the estimate needs one.
+
+    Args:
+        chosen_by: one of `CHOSEN_BY`, or "chance" for random levels.
+        seed: seed of the run.
+        n_chunks: number of chunks, a multiple of 8.
+        size: inner size of the levels.
+
+    Returns:
+        `correlations` (only for "chance") and `curve` after 1/8, 1/4, 1/2 and all of the training, see `correlate` and
+        `validate`; `regret`: for each chunk and at the end the number of steps, and the true regret without noise on
+        unseen levels and on the chosen levels.
+    """
     rng, pool = rng_for(seed, "levels"), [draw(rng_for(seed, "first"), 256, size)]
 
     def choose(rows: NDArray[np.intp], _: object) -> Tiles:
@@ -248,7 +284,7 @@ def make_run(chosen_by: str, seed: int, n_chunks: int, size: int) -> Record:
 
 
 def make_agent(seed: int, choose: Callable[..., Tiles], size: int = SIZE) -> PPO:
-    """Return an untrained agent, whose episodes begin on levels that `choose` returns."""
+    """Return an untrained agent. Its episodes begin on the levels that `choose` returns."""
     env = make_path_vec("MazeShortestPath-v0", N_ENVS, size=size, max_episode_steps=N_STEPS)
     env.unwrapped.env.unwrapped.choose_levels_with(choose)
     steps = {"n_steps": N_STEPS, "batch_size": 256, "n_epochs": 1, "gamma": GAMMA, "gae_lambda": LAMBDA}
@@ -256,8 +292,18 @@ def make_agent(seed: int, choose: Callable[..., Tiles], size: int = SIZE) -> PPO
 
 
 def correlate(agents: Sequence[PPO], predictors: Sequence[Predictor], tiles: Tiles, seed: int) -> Record:
-    """Return the rank correlation of each estimate with the true regret of the first agent, the last being its
-    antagonist, on all levels and on each family, and with the length of the solution; and the mean of each estimate."""
+    """Return rank correlations of each estimate, and its mean.
+
+    Args:
+        agents: the agent, and as the last item its antagonist.
+        predictors: predictors for the estimates that need them.
+        tiles: (N, H, W) uint8, random and perfect levels in turn.
+        seed: seed of the noise.
+
+    Returns:
+        "all" and each family -> estimate -> its correlation with the true regret of the agent on these levels; "length"
+        -> estimate -> its correlation with the length of the solution; "mean" -> estimate -> its mean.
+    """
     own, other = (play(agents[i], tiles, 2, seed, predictors=predictors) for i in (0, -1))
     true = 1 - play(agents[0], tiles, 8, seed + 500).returns.mean(axis=0)
     scores = {name: estimate(own, other, tiles) for name, estimate in ESTIMATES.items()}
@@ -269,7 +315,7 @@ def correlate(agents: Sequence[PPO], predictors: Sequence[Predictor], tiles: Til
 
 
 def validate(agent: PPO, size: int) -> Record:
-    """Return the agent's mean return without noise, and the fraction of optimal paths, on each validation set."""
+    """Return for each validation set the agent's mean return without noise, and the fraction of optimal paths."""
     sets = {family: validation_levels(family, size, SHORTEST_PATH.name, 512).tiles for family in FAMILIES}
     played = {family: play(agent, tiles, 1, 0, deterministic=True) for family, tiles in sets.items()}
     return {name: (float(of.returns.mean()), float(of.optimal.mean())) for name, of in played.items()}
@@ -277,8 +323,16 @@ def validate(agent: PPO, size: int) -> Record:
 
 @torch.no_grad()
 def supervised(name: str, tiles: Tiles) -> Mapping[str, tuple[float | None, float]]:
-    """Return how estimates rank levels from `draw` by a network's paths: the rank correlation with the true regret, and
-    the probability that a level that the network fails ranks above one of the same family that it solves."""
+    """Return how well estimates from a network's paths rank levels.
+
+    Args:
+        name: name of the network.
+        tiles: (N, H, W) uint8, levels from `draw`.
+
+    Returns:
+        Estimate -> its rank correlation with the true regret, and the probability that it ranks a level that the
+        network fails above a level of the same family that the network solves.
+    """
     policy, target = load(name), SHORTEST_PATH.solve_all(tiles)
     maze, n = encode(policy, tiles), policy.default_steps
     late, path = (x[:, 0].clip(0, 1) for x in rollout(policy, maze, (3 * n // 4, n), n_returned=1))
@@ -297,17 +351,22 @@ def supervised(name: str, tiles: Tiles) -> Mapping[str, tuple[float | None, floa
 
 
 def table(first: str, of_rows: Mapping[str, Mapping[str, Sequence[float | None]]]) -> str:
-    """Return a table of means, with intervals if there are several values."""
+    """Return a table in Markdown of means, with intervals if there are several values.
+
+    Args:
+        first: heading of the first column.
+        of_rows: name of a row -> column -> values.
+    """
     columns = [first, *next(iter(of_rows.values()))]
     rows = [[name, *(_cell(*cell) for cell in cells.items())] for name, cells in of_rows.items()]
     return Table(columns, rows).markdown() + "\n"
 
 
 def _cell(column: str, found: Sequence[float | None]) -> str:
-    """Return a mean and its interval, within what there can be: by Fisher's z of a correlation, else by Student's t."""
+    """Return a mean with its interval, by Fisher's z for correlations and by Student's t for returns and fractions."""
     values = [value for value in found if value is not None]
     if len(values) < len(found):
-        return "-"  # a score was the same for all levels
+        return "-"  # an estimate was the same for all levels, so it has no correlation
     if not column.startswith(("return", "optimal")):
         ends = fisher(values)
     elif (ends := student(values)) is not None:
@@ -316,7 +375,7 @@ def _cell(column: str, found: Sequence[float | None]) -> str:
 
 
 def draw_regret(runs: Sequence[Record], path: Path) -> None:
-    """Write the true regret over the training, on unseen levels and on those that were chosen: means, and all seeds."""
+    """Draw the true regret over the training, on unseen and on chosen levels: means and ranges over seeds."""
     with figure(path, 11, 4.5, "True regret, of an agent without noise") as drawn:
         axes = panels(drawn, 2, 2)
         for colour, name in zip(COLOURS, dict.fromkeys(run["chosen_by"] for run in runs), strict=False):

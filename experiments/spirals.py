@@ -1,8 +1,8 @@
-"""How long a path can a network draw? `python -m experiments.spirals --help`.
+"""Measure how long a path a network can draw: `python -m experiments.spirals --help`.
 
-A spiral is one corridor that winds inwards, so its path is about as long as one can be in a square of that size. All
-shortest-path networks draw it in eight orientations, after the number of iterations that they usually get. Prints a
-table of how many they draw correct, and draws it against the number of moves.
+A spiral is one corridor that winds inwards, so its path is about as long as a path in a square of that size can be. All
+shortest-path networks run on spirals in eight orientations, with their default numbers of iterations. The command
+prints a table of the numbers of correct orientations, and draws them against the number of moves.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ NETWORKS = tuple(name for name in list_policies(all=True) if name.startswith("nc
 
 
 def measure(name: str, size: int) -> Record:
-    """Return how many of the eight orientations of a spiral a network draws correct, of how many moves."""
+    """Run a network on the eight orientations of a spiral.
+
+    Returns:
+        The numbers of moves of the spiral, of iterations, and of orientations with the correct path.
+    """
     policy, level = load(name), torch.from_numpy(spiral(np.random.default_rng(0), 1, size)[0])
     tiles = torch.stack([turn(level, i) for i in range(len(ORIENTATIONS))]).numpy()
     targets = shortest_path(tiles)
@@ -39,7 +43,12 @@ def measure(name: str, size: int) -> Record:
 
 
 def draw(found: Mapping[str, Mapping[int, int]], path: Path) -> None:
-    """Draw a panel a network: the fraction of orientations that are correct, against the number of moves."""
+    """Draw the fraction of correct orientations against the number of moves, with a panel for each network.
+
+    Args:
+        found: network -> number of moves -> number of correct orientations.
+        path: the PNG file.
+    """
     with figure(path, 9.5, 1.9 * -(-len(found) // 3), dpi=110) as drawn:
         made = panels(drawn, len(found), 3, sharex=True, sharey=True)
         for axes, (name, correct) in zip(made, found.items(), strict=True):
@@ -47,7 +56,7 @@ def draw(found: Mapping[str, Mapping[int, int]], path: Path) -> None:
             curve(axes, [*correct], fractions, color=BLUE, marker="o")
             axes.set_title(name, fontsize="small")
             fraction_axis(axes)
-        for axes in made[-3:]:  # below the last of a column there may be an empty place
+        for axes in made[-3:]:  # the last panel of a column may lie above an empty place
             axes.tick_params(labelbottom=True)
         drawn.supxlabel("moves of the spiral", fontsize="small")
         drawn.supylabel("orientations that are correct", fontsize="small")
@@ -62,10 +71,10 @@ def main(
     """Print the table, and draw the figure.
 
     Args:
-        out: folder of what is measured, which is not measured again, and of spirals.png.
+        out: folder of spirals.png and of the results, which are not measured again.
         policies: names of policies of the shortest path.
-        sizes: of the spirals.
-        jobs: number of measurements at the same time, one core each.
+        sizes: sizes of the spirals.
+        jobs: number of measurements at the same time, each on one thread.
     """
     calls = {out / name / f"{size}.json": (name, size) for name in policies for size in sizes}
     results = dict(zip(calls.values(), all_kept("spirals", measure, calls, jobs), strict=True))

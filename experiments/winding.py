@@ -1,7 +1,7 @@
-"""Random mazes whose ends are far apart: a family for `--import experiments.winding`.
+"""Random mazes with source and target far apart: a family for `--import experiments.winding`.
 
-The mazes of `maze-hard-30-redrawn` are alike: 30 to 50 % of their tiles are walls, placed at random, and only those
-with a long solution are kept.
+These mazes resemble the mazes of `maze-hard-30-redrawn`, in which 30 to 50 % of the tiles are random walls, and which
+contains only mazes with a long solution.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ def winding(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Draw random mazes, and put their ends far apart.
+    """Draw random mazes with source and target far apart.
 
-    The first end is the tile that is farthest from a random one, the second the tile farthest from the first, ties and
-    which of them is the source by chance. Arguments and result are those of `generation.random`.
+    The first end is the tile that is farthest from a random tile. The second end is the tile that is farthest from the
+    first end. Ties are broken at random, and a random end is the source. Arguments and result are the same as in
+    `generation.random`.
     """
     levels = random(rng, n, size, wall_probability=wall_probability, border=border)
     for level in levels:

@@ -1,7 +1,7 @@
-"""Worlds of one rule, learned from answers alone by selection, and a proof: `python -m experiments.worlds`.
+"""Learn tasks of one rule from answers alone, by selection, and prove the result: `python -m experiments.worlds`.
 
-The network is that of `experiments.booleans`. Nothing is named: `prove` has to find what the channels of the best
-network are, and whether they are the answer on every maze.
+The network is the network of `experiments.booleans`. The proof has no hints: `prove` must infer the meaning of the best
+network's channels, and must prove that the first channel is the answer on every maze.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from maze_nca_gym.mazes.neighbours import DIRECTIONS
 TAPS = ("C", *DIRECTIONS)
 BOUND = StepBound(constant=4, per_tile=2)
 N_TOGETHER, N_LEVELS, N_ROUNDS, N_GENERATIONS, N_STEPS = 8, 16, 20, 150, 40
-"""Chains of which the worse half is replaced now and then; levels at a time, how often they are others, generations
-with each of them, iterations until the answer is due."""
+"""Number of chains in a group, whose worse half is replaced in each round; of levels in a round; of rounds; of
+generations in a round; and of iterations before the answer is compared."""
 N_TRIED, N_ALIKE = 2048, 8
-"""Tiny levels on which the best network is tried, and how many of them have one size and one mixture of kinds."""
+"""Number of tiny levels on which the best network is tried, and of levels with the same size and mixture of kinds."""
 PRICE, SPLITS = 4e-4, 0.1
-"""The error that a weight is worth, for the four directions together, and the share of mutations that split."""
+"""The cost of a weight, for the four directions together, in units of the error; the fraction of networks to split."""
 WATER, ARROWS = 4, {towards: 4 + i for i, towards in enumerate(DIRECTIONS)}
 
 
@@ -92,11 +92,11 @@ WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any], int, int]] = {
         5,
     ),
 }
-"""Rules by name, what a task has besides, and the numbers of channels and of taps that learn it."""
+"""Name of a task -> rules by signal, further arguments of `Task`, and the network's numbers of channels and taps."""
 
 
 def drawn(task: Task, rng: np.random.Generator, n: int, size: int) -> Levels:
-    """Return levels of a task, of 3 to `size` tiles a side, with a border or without, and their answers."""
+    """Return n levels of a task with their answers. Heights and widths are 3 to `size`, and half have a border."""
     parts = []
     for border in (True, False) * 2:
         options = ({}, {"wall_probability": 0.05}, {"generator": "perfect"}, {"generator": "loops"})[rng.integers(4)]
@@ -106,7 +106,7 @@ def drawn(task: Task, rng: np.random.Generator, n: int, size: int) -> Levels:
 
 
 def drawn_tiny(task: Task, rng: np.random.Generator, n: int) -> Levels:
-    """Return levels of one to three tiles a side, with any kind on each tile, and their answers."""
+    """Return n levels of a task with their answers. Heights and widths are 1 to 3, and each tile has a random kind."""
     parts = []
     for _ in range(n // N_ALIKE):
         shares = rng.dirichlet(np.ones(task.n_tiles))
@@ -115,16 +115,21 @@ def drawn_tiny(task: Task, rng: np.random.Generator, n: int) -> Levels:
 
 
 def joined(*levels: Levels) -> Levels:
-    """Return levels of one width in one."""
+    """Return several arrays of levels of the same width as one array."""
     kinds, answers = np.concatenate([of.kinds for of in levels]), np.concatenate([of.answer for of in levels])
     return Levels(kinds, answers, levels[0].width)
 
 
 def turning(shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return for each weight of a network, by its place in it, that of the weight that does the same a quarter turn on.
+    """Return for each weight of a network the index of the weight with the same role after a quarter turn.
 
-    In networks with a weight for each direction, the kinds of tile after the usual ones, and the channels after the
-    first, are one for each direction too. All others have one weight for all neighbours, and turn into themselves.
+    Args:
+        shape: shape of the network's weights, (C, taps, T + C + 1).
+
+    Returns:
+        Indices into the flat weights. Networks with five taps have a weight for each direction, and their kinds of tile
+        after the usual kinds and their channels after the first belong to directions too. In networks with two taps,
+        one weight serves all neighbours, so every index is its own.
     """
     n_channels, n_taps, n_inputs = shape
     channels, taps, inputs = np.arange(n_channels), np.arange(n_taps), np.arange(n_inputs)
@@ -136,7 +141,7 @@ def turning(shape: tuple[int, ...]) -> NDArray[np.int64]:
 
 
 def mutated(rng: np.random.Generator, weights: Floats, turn: NDArray[np.int64]) -> Floats:
-    """Return networks in which one to three weights each are others, in all directions."""
+    """Return the networks with one to three random weights of each replaced, alike in all directions."""
     changed, rows = weights.reshape(len(weights), -1).copy(), np.arange(len(weights))
     n_changes = rng.choice([1, 1, 2, 3], size=len(rows))
     for i in range(3):
@@ -154,9 +159,10 @@ def mutated(rng: np.random.Generator, weights: Floats, turn: NDArray[np.int64]) 
 
 
 def split(rng: np.random.Generator, weights: Floats, turn: NDArray[np.int64]) -> Floats:
-    """Return networks in which a connection to the answer's channel leads through another channel, in all directions.
+    """Return the networks with a connection to the answer's channel replaced by one through another channel.
 
-    That channel reads nothing else then, so that what the network shows stays the same, or nearly so, only later.
+    The other channel then reads nothing else. The output of the network therefore stays the same or nearly the same,
+    but comes later. The replacement is the same in all directions.
     """
     changed = weights.copy()
     n_channels, n_taps, n_inputs = weights.shape[1:]
@@ -175,10 +181,16 @@ def split(rng: np.random.Generator, weights: Floats, turn: NDArray[np.int64]) ->
 
 
 def evolve(rng: np.random.Generator, task: Task, n_channels: int, n_taps: int) -> Floats:
-    """Return weights that draw answers with small errors, of each group of chains the best, and the best of all first.
+    """Return the best weights of each group of chains of simulated annealing, the best group first.
 
-    Chains are of simulated annealing, and of each group the worse half is replaced now and then. Then the tiny levels
-    on which the best network is most wrong, of many, become lessons for good.
+    Before each round, the better half of each group replaces the worse half. After each round, the best network is
+    tried on many tiny levels. The levels with its most errors stay in the training set.
+
+    Args:
+        rng: source of random numbers.
+        task: the task.
+        n_channels: number of channels of the networks.
+        n_taps: 2 or 5, see `booleans.Floats`.
     """
     weights = np.zeros((N_CHAINS, n_channels, n_taps, task.n_tiles + n_channels + 1), np.float32)
     turn, refuting = turning(weights.shape[1:]), list[Levels]()
@@ -218,13 +230,18 @@ def evolve(rng: np.random.Generator, task: Task, n_channels: int, n_taps: int) -
 
 
 def world_task(world: str) -> Task:
-    """Return the task of a world, which is registered."""
+    """Register the task of an entry of `WORLDS`, and return the task."""
     rules, more, *_ = WORLDS[world]
     return register_task(Task(name=f"{world}-world", solve=fixpoint(**rules), **more))
 
 
 def readable(weights: Floats, kinds: tuple[str, ...]) -> str:
-    """Return the rule of each channel of a network in words."""
+    """Return the rule of each channel of a network in words.
+
+    Args:
+        weights: the weights of one network.
+        kinds: names of the kinds of tile.
+    """
     names = [*kinds, *(f"C_{i}" for i in range(len(weights)))]
     taps = ("", "near ") if weights.shape[1] == 2 else ("", "U ", "L ", "R ", "D ")
     rules = []
@@ -235,11 +252,11 @@ def readable(weights: Floats, kinds: tuple[str, ...]) -> str:
 
 
 def main(worlds: tuple[str, ...] = tuple(WORLDS), seeds: tuple[int, ...] = (0, 1, 2)) -> None:
-    """Learn worlds from answers, and print the rules that were found, the best first, until one is proven correct.
+    """Learn tasks from answers, and print the learned rules, the best first, until one network is proven correct.
 
     Args:
-        worlds: which of `WORLDS`.
-        seeds: seeds of the draws.
+        worlds: names of `WORLDS`.
+        seeds: seeds of the searches.
     """
     for world in worlds:
         task, (_, _, n_channels, n_taps) = world_task(world), WORLDS[world]

@@ -120,9 +120,9 @@ def test_any_automaton_is_kept_in_step_by_a_clock_modulo_3():
         for given in ({"modulus": 2}, {"reads_before": False}, {"waits": False})
     ]
     assert refused == [
-        ["the last goes on"],
-        ["it holds the state of its time"],
-        ["it holds the state of its time", "neighbours stay in step"],
+        ["the last tile advances"],
+        ["the state fits the time"],
+        ["the state fits the time", "times of neighbours differ by 1 at most"],
     ]
 
 
@@ -136,6 +136,6 @@ def test_each_tile_then_holds_what_it_holds_at_its_time(name):
     level, row, col = np.indices(tiles.shape)
     for _ in range(120):
         kept.update(rng.random(tiles.shape) < 0.5)
-        np.testing.assert_array_equal(kept.now.transpose(0, 2, 3, 1), states[kept.time, level, :, row, col])
+        np.testing.assert_array_equal(kept.state.transpose(0, 2, 3, 1), states[kept.time, level, :, row, col])
     assert kept.time.min() > 10
     assert np.ptp(kept.time) > 1
