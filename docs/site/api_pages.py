@@ -1,4 +1,4 @@
-"""The reference: which modules have a page, and what is on it. mkdocstrings writes it from the docstrings."""
+"""Make the pages of the reference. mkdocstrings fills them with the docstrings of the modules listed here."""
 
 from __future__ import annotations
 
@@ -104,9 +104,9 @@ def paths() -> list[str]:
 
 
 def pages() -> dict[str, str | bytes]:
-    """Return all pages by their paths."""
+    """Return the content of each page by the page's path."""
     made: dict[str, str | bytes] = {}
-    overview = "# API\n\nWhat `maze_nca_gym` and `maze_nca_gym.agents` have, by topic.\n\n"
+    overview = "# API\n\nThe modules of `maze_nca_gym` and `maze_nca_gym.agents`, by topic.\n\n"
     for title, modules in PAGES.items():
         made[_path(title)] = f"# {title}\n\n" + "\n\n".join(f"::: maze_nca_gym.{module}" for module in modules) + "\n"
         names = ", ".join(f"`{module}`" for module in modules)

@@ -1,6 +1,6 @@
-"""A page for each registered environment: spaces, reward, info, options, and an episode as an animation.
+"""Make a page for each registered environment: spaces, reward, info, options, and an episode as an animation.
 
-The texts are the docstrings of the classes; the tables come from an environment that is made, reset and stepped.
+The texts are the docstrings of the classes. The tables come from an environment that is made, reset and stepped.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from maze_nca_gym.envs.wrappers import AdversarialEvolution
 from maze_nca_gym.mazes.population import BreedingSchedule, PopulationConfig
 
 POLICIES = {"shortest-path": "shortest-path-bfs", "diameter": "diameter"}
-"""Task -> the policy that is shown in its environment."""
+"""Task -> the policy that acts in the animation of its environment."""
 ENVIRONMENTS_OF = {task: id for id, (task, _) in ENVIRONMENTS.items()}
-"""Task -> the environment that automata step through."""
+"""Task -> the environment whose actions are next states of automata."""
 ALL = {**ENVIRONMENTS, **LEARNING_ENVIRONMENTS, **EVOLVING_ENVIRONMENTS}
 
 
@@ -37,7 +37,7 @@ def paths() -> list[str]:
 
 
 def pages() -> dict[str, str | bytes]:
-    """Return all pages and animations by their paths."""
+    """Return the content of each page and animation by its path."""
     made: dict[str, str | bytes] = {"environments/index.md": _overview()}
     for id in ALL:
         made[f"environments/{id}.md"] = _page(id)
@@ -79,7 +79,7 @@ def _page(id: str) -> str:
             "An environment for reinforcement learning. [Reinforcement learning](../reinforcement.md) has the first "
             f"agents, and [`{base}`]({base}.md) the rewards and infos.\n\n"
         )
-    own_options = f"{_options(PathMazeEnv.__init__)}\nThose of every environment:\n\n" * (id in LEARNING_ENVIRONMENTS)
+    own_options = f"{_options(PathMazeEnv.__init__)}\nOptions of every environment:\n\n" * (id in LEARNING_ENVIRONMENTS)
     return f"""---
 search:
   boost: 4
@@ -98,7 +98,7 @@ import maze_nca_gym
 env = gym.make("{id}")
 ```
 
-Task: **{task}**. An episode is truncated after {n_steps:,} steps, unless `max_episode_steps` says otherwise.
+Task: **{task}**. An episode is truncated after {n_steps:,} steps, unless `max_episode_steps` is another number.
 
 {its_own}## Each step
 
@@ -106,7 +106,7 @@ Task: **{task}**. An episode is truncated after {n_steps:,} steps, unless `max_e
 
 ## Spaces and info
 
-Of an environment with the usual options:
+In an environment with the default options:
 
 {_values(id)}
 ## Options
@@ -119,18 +119,18 @@ def _evolution_options() -> str:
     return f"""## Options of the evolution
 
 {_options(BreedingSchedule)}
-Those of a new population:
+Options of a new population:
 
 {_options(PopulationConfig)}"""
 
 
 def _shown_there(id: str) -> str:
     if id in LEARNING_ENVIRONMENTS:
-        return "What the environment renders while each action draws more tiles of the solution"
+        return "The environment's pictures while each action draws more tiles of the solution"
     policy = f"`{POLICIES[ALL[id][0]]}`"
     if id in EVOLVING_ENVIRONMENTS:
-        return f"Levels that the environment plays one after another, as {policy} solves them"
-    return f"What the environment renders while {policy} acts"
+        return f"Levels that the environment chooses one after another, solved by {policy}"
+    return f"The environment's pictures while {policy} acts"
 
 
 def _options(documented: Any) -> str:
@@ -146,7 +146,7 @@ def _options(documented: Any) -> str:
 
 
 def _fields(documented: type) -> dict[str, str]:
-    """Return the docstring below each field of a dataclass by the field's name."""
+    """Return the text below each field of a dataclass, by the field's name."""
     (made,) = ast.parse(inspect.getsource(documented)).body
     lines = made.body if isinstance(made, ast.ClassDef) else []
     return {
@@ -171,7 +171,7 @@ def _parts(documented: Any) -> tuple[str, dict[str, str]]:
 
 
 def _values(id: str) -> str:
-    """Return a table of all that an environment takes and returns, as it is when it is made, reset and stepped."""
+    """Return a table of an environment's observations, actions and infos, with shapes, dtypes and ranges."""
     env = gym.make(id)
     env.reset(seed=0)
     space: Any = env.observation_space
@@ -202,7 +202,7 @@ def _type(value: Any) -> str:
 
 
 def _animation(id: str) -> bytes:
-    """Return the pictures that the environment renders while a hand-coded policy, or the solution, acts."""
+    """Return a GIF of the environment's pictures while a hand-coded policy acts or actions draw the solution."""
     if id in LEARNING_ENVIRONMENTS:
         return pictures.of_solution(gym.make(id, size=pictures.SIZE, generator="loops", render_mode="rgb_array"))
     policy = load(POLICIES[ALL[id][0]])

@@ -1,4 +1,4 @@
-"""The page of the examples: each script of the folder `examples` with its first sentence."""
+"""Make the page of the examples: each script of the folder `examples`, below the first paragraph of its docstring."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 INTRODUCTION = """# Examples
 
-Scripts of the folder `examples`, most under 60 lines. They run as they are shown, once the package is installed.
+The scripts of the folder `examples`, most under 60 lines. They run unchanged when the package is installed.
 """
 
 

@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: they make the pages that come from code and cards, and let links between files lead to pages."""
+"""Hooks of MkDocs that make pages from code and cards, and turn links between files into links between pages."""
 
 from __future__ import annotations
 
@@ -36,18 +36,19 @@ COPIED = {
     "experiments/REGRET.md": "research/regret.md",
     "benchmarks/RESULTS.md": "research/results.md",
 }
-"""Page in the repository outside of this folder -> its page on the site."""
+"""Page of the repository outside the folder `docs` -> its page on the site."""
 
 SHOWN = {"examples": "examples.md", "maze_nca_gym/cli": "options.md"}
-"""Folder of the repository -> the page of the site that shows what it contains, to which links to the folder lead."""
+"""Folder of the repository -> the page of the site that describes the folder and replaces it in links."""
 
 WIDE = re.compile(r"^\|(?:[^|\n]*\|){7,}$", re.MULTILINE)
-"""A row of a table that needs more room than a page has beside its table of contents."""
+"""A row of a wide table. Pages with wide tables have no table of contents at their side."""
 TAG = re.compile(r"<[^>]*>")
 LONG = 24
-"""Length of a text that needs a line of its own on a phone: the mean of a table of texts, but for its first column."""
+"""Number of characters from which a text needs its own line on a phone. A table whose cells have at least this mean
+length, without the first column, is a table of texts."""
 EXAMPLE = re.compile(r"^( *)>>> .*\n(?:\1[^\s\"].*\n)*", re.MULTILINE)
-"""An example within a docstring, with what it prints."""
+"""An example within a docstring, with its output."""
 
 
 @event_priority(50)  # before mkdocstrings reads its options
@@ -65,7 +66,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def _expanded(nav: Any, listed: Mapping[str, list[str]]) -> Any:
-    """Return the navigation with the names of folders replaced by their pages."""
+    """Return a navigation in which lists of pages replace the keys of `listed`, such as "environments/*"."""
     if isinstance(nav, Mapping):
         return {title: _expanded(entry, listed) for title, entry in nav.items()}
     if isinstance(nav, list):
@@ -75,7 +76,7 @@ def _expanded(nav: Any, listed: Mapping[str, list[str]]) -> Any:
 
 
 def _sources(folder: Path) -> Path:
-    """Return a folder with a copy of the package, in which `agents` is the subpackage as which it is imported."""
+    """Copy the package into a folder, with `agents` as a subpackage, and return the folder of the copy."""
     target = folder / "sources"
     shutil.rmtree(target, ignore_errors=True)
     ignored = shutil.ignore_patterns("__pycache__", "*.safetensors", "*.npz", "agents")
@@ -87,12 +88,12 @@ def _sources(folder: Path) -> Path:
 
 
 def _with_fences(source: str) -> str:
-    """Return a module whose examples in docstrings are fenced: Markdown takes their `>>>` for quotations."""
+    """Return a module with fences around the examples in docstrings, because `>>>` is a quotation in Markdown."""
     return EXAMPLE.sub(r"\1```python\n\g<0>\1```\n", source)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add all pages and pictures that are not files of the folder."""
+    """Add the generated pages and pictures."""
     made: dict[str, str | bytes] = {
         **environment_pages.pages(),
         **policy_pages.pages(),
@@ -110,7 +111,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _places(files: Files) -> dict[str, str]:
-    """Return the path on the site by the path in the repository of all that has a page."""
+    """Return path in the repository -> path on the site, for every file that has a page."""
     places = {f"docs/{file.src_uri}": file.src_uri for file in files if not file.inclusion.is_excluded()}
     places |= COPIED | SHOWN
     places |= {f"examples/{name}.py": "examples.md" for name in example_page.names(ROOT / "examples")}
@@ -118,7 +119,7 @@ def _places(files: Files) -> dict[str, str]:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let links to files of the repository lead to pages of the site."""
+    """Replace links to files of the repository by links to pages of the site."""
     pages = {page: path for path, page in COPIED.items()}
     path = pages.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     address = (config.repo_url or "").rstrip("/")
@@ -129,13 +130,15 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Tell tables of texts from those of numbers: a narrow window shows the former as lists; see `style.css`."""
+    """Mark tables of texts, which a narrow window shows as lists (`style.css`)."""
     return re.sub(r"<table>(.*?)</table>", _with_names, html, flags=re.DOTALL)
 
 
 def _with_names(table: re.Match[str]) -> str:
-    """Return a table whose cells name their columns, if these are at most three and hold texts; else one whose short
-    cells are marked, which are not broken at a hyphen.
+    """Return a table with marks for `style.css`.
+
+    In a table of texts with at most three columns, each cell receives the name of its column. In all other tables,
+    short cells are marked so that they do not break at a hyphen.
     """
     names = re.findall(r"<th[^>]*>(.*?)</th>", table[1], re.DOTALL)
     cells = re.findall(r"<td[^>]*>(.*?)</td>", table[1], re.DOTALL)
@@ -148,7 +151,7 @@ def _with_names(table: re.Match[str]) -> str:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Let links of the article and the playground to documents lead to their pages, too."""
+    """Replace links to Markdown files in the article and the playground by links to their pages."""
     for page in (Path(config.site_dir) / folder / "index.html" for folder in ("article", "play")):
         moved = re.sub(r'(<a href="\.\./[\w/-]+)\.md"', r'\1.html"', page.read_text(encoding="utf-8"))
         page.write_text(moved, encoding="utf-8")

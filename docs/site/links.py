@@ -1,4 +1,4 @@
-"""Links of Markdown pages: where a link to a file of the repository leads on the site."""
+"""Replace links to files of the repository in Markdown pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 """An inline link or picture: its mark, its text, its target and its anchor."""
 
 Target = Callable[[str, bool], "str | None"]
-"""Path in the repository, and whether it is a picture -> what to link to; None for the text alone."""
+"""(path in the repository, whether it is a picture) -> the new target of the link, or None to keep only the text."""
 
 
 def moved(text: str, path: str, target: Target) -> str:
@@ -18,13 +18,13 @@ def moved(text: str, path: str, target: Target) -> str:
 
     Args:
         text: a page in Markdown.
-        path: its place in the repository, with slashes.
-        target: what a link to a file of the repository becomes.
+        path: the page's path in the repository, with slashes.
+        target: function that returns the new target of a link.
     """
 
     def replaced(match: re.Match[str]) -> str:
         mark, label, link, anchor = match.group(1), match.group(2), match.group(3), match.group(4) or ""
-        label = LINK.sub(replaced, label)  # a picture may be a link
+        label = LINK.sub(replaced, label)  # a link may contain a picture
         if not link or ":" in link:
             return f"{mark}[{label}]({link}{anchor})"
         new = target(posixpath.normpath(posixpath.join(posixpath.dirname(path), link)), bool(mark))
@@ -34,7 +34,7 @@ def moved(text: str, path: str, target: Target) -> str:
 
 
 def in_repository(address: str) -> Target:
-    """Return what links become that lead to files of the repository at an address without a slash at its end."""
+    """Return a function that links to files at the repository's address, which has no slash at its end."""
 
     def target(path: str, is_picture: bool) -> str:
         return f"{address}/{'raw' if is_picture else 'blob'}/HEAD/{path}"
@@ -43,12 +43,13 @@ def in_repository(address: str) -> Target:
 
 
 def anywhere(places: Mapping[str, str], site: str, address: str) -> Target:
-    """Return what links become that lead to pages of the site at an address, or to files of the repository at another.
+    """Return a function that makes absolute links: to a page of the site if possible, otherwise to the repository.
 
     Args:
-        places: path in the repository -> path on the site, of all that the site has.
-        site, address: addresses of both, without a slash at their end; empty if they are not known. Where neither
-            helps, links become plain text.
+        places: path in the repository -> path on the site, for every file that has a page.
+        site: address of the site without a slash at its end, or an empty text.
+        address: address of the repository without a slash at its end, or an empty text. If neither the site nor the
+            repository has an address for a link, the link becomes plain text.
     """
 
     def target(path: str, is_picture: bool) -> str | None:
@@ -60,13 +61,13 @@ def anywhere(places: Mapping[str, str], site: str, address: str) -> Target:
 
 
 def on_site(page: str, places: Mapping[str, str], address: str) -> Target:
-    """Return what links on a page of the site become.
+    """Return a function that makes links on a page of the site: relative links to pages, or links to the repository.
 
     Args:
         page: the page's path on the site.
-        places: path in the repository -> path on the site, of all that the site has.
-        address: address of the repository, without a slash at its end; empty if it is not known. Links to files that
-            are not on the site then become plain text.
+        places: path in the repository -> path on the site, for every file that has a page.
+        address: address of the repository without a slash at its end, or an empty text. Without an address, links to
+            files that are not on the site become plain text.
     """
 
     def target(path: str, is_picture: bool) -> str | None:

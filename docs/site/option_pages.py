@@ -1,4 +1,4 @@
-"""The page of all options: what `--help` prints of each command."""
+"""Make the page of all options from the output of `--help` of each command."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ COMMANDS = (
     *("levels list", "levels show", "policies list", "policies show", "completion"),
 )
 WIDTH = 72
-"""Columns of the help."""
+"""Width of the help in characters."""
 INTRODUCTION = """# All options
 
-What `maze-nca-gym COMMAND --help` prints. The functions of `maze_nca_gym.agents` take the same options, with
-underscores: `--n-updates 1000` is `n_updates=1000`. Those of `train` have the values of the preset `fast` here; with
-another preset, `maze-nca-gym train PRESET --help` shows that one's.
+This page shows the output of `maze-nca-gym COMMAND --help`. The functions of `maze_nca_gym.agents` have the same
+options, with underscores: `--n-updates 1000` is `n_updates=1000`. The defaults of `train` on this page are the values
+of the preset `fast`. `maze-nca-gym train PRESET --help` prints the values of another preset.
 """
 
 
@@ -31,7 +31,7 @@ def pages() -> dict[str, str | bytes]:
 
 
 def _section(command: str) -> str:
-    """Return the heading of a command, what it does, and its options, folded: a link to its name unfolds them."""
+    """Return the section of a command: heading, description and folded options. A link to the command unfolds them."""
     anchor, text = command.replace(" ", "-"), help_of(command)
     about = text.partition("\n\n")[2].partition("\n\n")[0]
     begin = f"<details id={anchor} markdown><summary>Options of <code>{command}</code></summary>"

@@ -1,4 +1,4 @@
-"""Small animations of the pages: few frames and few pixels, so that the site is built in seconds."""
+"""Make small animations for pages, with few frames and few pixels, so that the site is built in seconds."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from maze_nca_gym.rendering import Snapshot, gif_bytes
 from maze_nca_gym.rendering.palette import Frame
 
 SEED = 4
-"""Seed of the levels that are shown."""
+"""Seed of the levels."""
 SIZE = 9
 """Inner size of the levels, except for policies of one size."""
 N_LEVELS = 16
-"""Levels of which the one with the longest solution is shown."""
+"""Number of drawn levels. The level with the longest solution is shown."""
 PIXELS = (380, 380)
-"""(height, width) into which a picture is fitted."""
+"""Largest (height, width) of a picture."""
 N_FRAMES = 24
-"""Frames of an animation at the most, evenly spaced."""
+"""Largest number of frames of an animation. The frames are evenly spaced."""
 FPS = 6.0
-"""Frames a second."""
+"""Frames per second."""
 N_STEPS = 8
-"""Actions of an animation in which the solution is drawn."""
+"""Number of actions in an animation that draws the solution."""
 HOLD = 8
-"""Times that the last frame is shown."""
+"""Number of times that the last frame is shown."""
 
 
 def of_policy(policy: Policy) -> tuple[bytes, int]:
-    """Return an animated GIF of a policy on one level, and the number of iterations that it shows."""
+    """Return an animated GIF of a policy on one level, and the number of iterations in the GIF."""
     task = policy.problem
     tiles = _level(policy)
     limit = default_steps(policy, task.solve_all(tiles))
@@ -55,11 +55,11 @@ def _level(policy: Policy) -> Tiles:
 @threads(1)
 @torch.no_grad()
 def _frames(policy: Policy, tiles: Tiles, n_steps: int) -> list[Frame]:
-    """Return the pictures of some iterations on a (1, H, W) level."""
+    """Return pictures of evenly spaced iterations from 0 to `n_steps` on a (1, H, W) level."""
     target = label(policy, tiles).wanted
     maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))
     shown = {int(step) for step in np.linspace(0, n_steps, min(n_steps + 1, N_FRAMES)).round()}
-    highlight = policy.channel_names.index(policy.highlight) or None  # the path is drawn anyway
+    highlight = policy.channel_names.index(policy.highlight) or None  # the path is always drawn
     return [
         Snapshot(
             tiles[0],
@@ -80,15 +80,15 @@ def _held(frames: list[Frame]) -> list[Frame]:
 
 
 def of_environment(env: gym.Env[Any, Any], policy: Policy) -> bytes:
-    """Return an animated GIF of what an environment renders while a policy acts, on a level with a long solution.
+    """Return an animated GIF of an environment's pictures while a policy acts, on a level with a long solution.
 
     Args:
-        env: made with `render_mode="rgb_array"`, for levels of size `SIZE`.
-        policy: acts.
+        env: an environment for levels of size `SIZE`, made with `render_mode="rgb_array"`.
+        policy: the policy that acts.
     """
     level = {"level": _level(policy)[0]}
     n_steps = sum(1 for _ in _episode(env, policy, level))
-    # The same episode once more: a picture takes longer than the step it shows, and few are kept.
+    # The episode is played again to render, because pictures take longer than steps and few steps have a picture.
     shown = range(0, n_steps, -(-n_steps // N_FRAMES))
     frames = [env.render() for step in _episode(env, policy, level) if step in shown]
     return gif_bytes(_held(frames), FPS)
@@ -98,7 +98,7 @@ def of_solution(env: gym.Env[Any, Any]) -> bytes:
     """Return an animated GIF of an environment whose actions are paths: each action draws more tiles of the solution.
 
     Args:
-        env: made with `render_mode="rgb_array"`, with actions that are vectors; it is closed.
+        env: an environment whose actions are vectors, made with `render_mode="rgb_array"`. The function closes it.
     """
     _, info = env.reset(seed=SEED)
     path, frames = info["target"].ravel(), [env.render()]
@@ -111,11 +111,11 @@ def of_solution(env: gym.Env[Any, Any]) -> bytes:
 
 
 def of_levels(env: gym.Env[Any, Any], policy: Policy, n_episodes: int = 12) -> bytes:
-    """Return an animated GIF of the last pictures of episodes on the levels that an environment chooses.
+    """Return an animated GIF with the last picture of each episode, on the levels that an environment chooses.
 
     Args:
-        env: made with `render_mode="rgb_array"`.
-        policy: acts.
+        env: an environment, made with `render_mode="rgb_array"`.
+        policy: the policy that acts.
         n_episodes: number of episodes.
     """
     env.reset(seed=SEED)
@@ -128,7 +128,7 @@ def of_levels(env: gym.Env[Any, Any], policy: Policy, n_episodes: int = 12) -> b
 
 
 def _episode(env: gym.Env[Any, Any], policy: Policy, options: dict[str, Any] | None) -> Iterator[int]:
-    """Play an episode, and yield the number of each step, from 0, after it."""
+    """Play an episode, and yield the number of each step, from 0, after the step."""
     (observation, _), state = env.reset(options=options), None
     step, done = 0, False
     while not done:

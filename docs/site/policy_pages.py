@@ -1,4 +1,4 @@
-"""A page for each policy, made from its model file, its card and what it states about itself."""
+"""Make a page for each policy from its model file, its card and its guarantees."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ METRICS = {
     "accuracy": "accuracy",
     "paper_accuracy": "paper's accuracy",
 }
-"""Metric of a card -> its column."""
+"""Metric of a card -> heading of its column."""
 DOUBTS = Path(__file__).parents[1] / "where-they-fail.json"
-"""What `python -m tools.make_doubts` found."""
+"""The results of `python -m tools.make_doubts`."""
 EXACT_WEIGHTS = Path(__file__).parents[1] / "exact-weights.md"
 LEGENDS: Mapping[str, Any] = {
     "shortest-path-bfs": canonical.CountingChannel,
@@ -42,11 +42,11 @@ LEGENDS: Mapping[str, Any] = {
     "nca-shortest-path-healing-hinted": hinted_healing,
     "nca-diameter-hinted": hinted_diameter,
 }
-"""Policy -> what has the docstring that explains its channels, or the page that has a section of its name."""
+"""Policy -> the class or module whose docstring explains its channels, or the page with a section of its name."""
 DIRECTIONS = "The letters `u`, `l`, `d`, `r` are up, left, down, right."
 PAIRS = "`..._low` and `..._high` are two ReLUs whose difference is the signal."
-HIDDEN = "Channels called `hidden` have no meaning but what training made of them."
-MOVES = "`up` to `right` answer at every tile by which move the solution from there begins."
+HIDDEN = "Channels called `hidden` have no assigned meaning; training determines their values."
+MOVES = "`up` to `right` predict the first move of the solution from each tile."
 
 
 def paths(role: str) -> list[str]:
@@ -55,7 +55,7 @@ def paths(role: str) -> list[str]:
 
 
 def pages() -> dict[str, str | bytes]:
-    """Return all pages and animations by their paths."""
+    """Return the content of each page and animation by its path."""
     made: dict[str, str | bytes] = {}
     for name, info in list_policies(all=True).items():
         policy = load(name)
@@ -82,7 +82,7 @@ def _page(name: str, info: PolicyInfo, policy: Policy, n_steps: int) -> str:
         f"# {name}",
         sentence(info.description),
         f"![{name} on a small maze]({name}.gif)",
-        f"The first {n_steps:,} iterations on a maze of {side} x {side} tiles. What it should draw is outlined.",
+        f"The first {n_steps:,} iterations on a maze of {side} x {side} tiles. The expected path is outlined.",
         f'```python\nfrom maze_nca_gym.agents import load\n\npolicy = load("{name}")\nenv = policy.make_env()\n```',
         "## Card",
         facts({**policy_facts(policy), "state channels": str(policy.n_channels), "role": info.role, **_origin(card)}),
@@ -98,7 +98,7 @@ def _page(name: str, info: PolicyInfo, policy: Policy, n_steps: int) -> str:
 
 
 def _origin(card: Mapping[str, Any]) -> dict[str, str]:
-    """Return how a model came to be; nothing of a policy without a card."""
+    """Return the entries of a card about the training and the measurement; empty without a card."""
     rows = {
         "made by": f"`{card['made_by']}`" if "made_by" in card else "",
         "made in": _made_in(card.get("made_in", {})),
@@ -115,7 +115,7 @@ def _made_in(made: Mapping[str, Any]) -> str:
 
 
 def _figures(card: Mapping[str, Any]) -> str:
-    """Return the table of what was measured, in percent, with the interval of the complete levels."""
+    """Return the table of the metrics on test sets in percent, with the interval of the metric "complete"."""
     rows = []
     for result in card.get("evaluation", []):
         values = [result["metrics"][metric] for metric in METRICS]
@@ -126,11 +126,11 @@ def _figures(card: Mapping[str, Any]) -> str:
     if not rows:
         return ""
     columns = ("test set", "levels", "iterations", *METRICS.values(), "complete, 95 % interval")
-    return f"## Figures\n\nIn percent; [evaluation](../evaluation.md) says how.\n\n{table(columns, rows)}"
+    return f"## Figures\n\nIn percent; [evaluation](../evaluation.md) defines the metrics.\n\n{table(columns, rows)}"
 
 
 def _doubt(name: str) -> str:
-    """Return what `doubt` found of a policy with a card, with a drawing of the smallest maze on which it fails."""
+    """Return the results of `doubt` for a policy, with a drawing of the smallest maze on which the policy fails."""
     found = json.loads(DOUBTS.read_text(encoding="utf-8")).get(name)
     if found is None:
         return ""
@@ -141,13 +141,13 @@ def _doubt(name: str) -> str:
     facts.append("This is a test, and proves nothing: see [where they fail](../where-they-fail.md).")
     parts.append(" ".join(filter(None, facts)))
     if failure is not None:
-        parts += ["The smallest maze on which it was found to fail:", f"```text\n{failure['drawing']}\n```"]
+        parts += ["The smallest known maze on which the policy fails:", f"```text\n{failure['drawing']}\n```"]
         parts.append(f"```sh\n{failure['command']}\n```")
     return "\n\n".join(parts)
 
 
 def _legend(name: str, policy: Policy) -> str:
-    """Return the names of the channels, and the text of the code that says what they mean."""
+    """Return the names of the channels, and the text of the code that explains them."""
     names = policy.channel_names
     notes = {
         f"Pictures are tinted by `{policy.highlight}`.": policy.highlight != "path",
@@ -163,7 +163,7 @@ def _legend(name: str, policy: Policy) -> str:
 
 
 def _text(name: str) -> str:
-    """Return what the code says about the channels of a policy, with their names as they are shown."""
+    """Return the explanation of a policy's channels from the code or a page, with the names in lower case."""
     if name not in LEGENDS:
         return ""
     where = LEGENDS[name]
@@ -174,7 +174,7 @@ def _text(name: str) -> str:
 
 
 def _weights(policy: Policy) -> str:
-    """Return the table of weights of a hand-coded policy, as `policies show` prints it."""
+    """Return the table of weights of a hand-coded policy, in the form that `policies show` prints."""
     if not hasattr(policy, "table"):
         return ""
     shown = policy.table.printed()
@@ -182,7 +182,7 @@ def _weights(policy: Policy) -> str:
 
 
 def _configuration(card: Mapping[str, Any]) -> str:
-    """Return the options of the training that are set, and the versions that it ran with."""
+    """Return the options of the training that are not None, and the versions of the packages."""
     shown = {key: card[key] for key in ("configuration", "versions") if card.get(key)}
     shown = {key: {k: v for k, v in part.items() if v is not None} for key, part in shown.items()}
     return details("Configuration of the training", f"```json\n{json.dumps(shown, indent=1)}\n```") if shown else ""

@@ -1,13 +1,18 @@
-"""Tutorials and exercises: scripts in the percent format, run as notebooks, shown with what they print and draw.
+"""Make the pages of tutorials and exercises: scripts in the percent format, run as notebooks, shown with their output.
 
-A cell begins with `# %%`, one of text with `# %% [markdown]`. Each page links to the notebook that was run. A cell
-`# %% [file NAME]` is written to a file, behind what earlier ones wrote there, from which later cells import it: these
-imports are comments, `# notebook: from ...`, because a script that runs as it is has run the cells of the file itself.
+The lines that begin a cell:
 
-In an exercise, `# %% [gap]` is a cell with `...` to fill in, and `# %% [solution]` the same cell filled in, which runs
-in its place. The page shows solutions folded, and what cells show too, once something was asked, in bold letters. It
-links to the notebook with the gaps too. Where the repository is on GitHub, a page also opens in Colab, from the branch
-`notebooks` that publishing the site writes, and notebooks begin by installing the package.
+- `# %%`: a cell of code.
+- `# %% [markdown]`: a cell of text.
+- `# %% [file NAME]`: a cell that a notebook appends to a file, from which later cells import. These imports are
+  comments, `# notebook: from ...`, because the plain script has already run the cell itself.
+- `# %% [gap]`, in an exercise: a cell with `...` to fill in. It does not run.
+- `# %% [solution]`, in an exercise: the same cell filled in, which runs in place of the gap.
+
+A page of an exercise folds the solutions. It also folds the output of all cells after the first question, which is in
+bold letters. Each page links to its notebook, and the page of an exercise also to the notebook with gaps. If the
+repository is on GitHub, the page links to Colab too. Colab opens the notebook from the branch `notebooks`, which the
+publication of the site writes, and such notebooks begin with the installation of the package.
 """
 
 from __future__ import annotations
@@ -26,22 +31,22 @@ from links import Target, moved
 
 FOLDER = Path(__file__).parents[1]
 ORDER = ("first_steps", "train_your_own", "train_an_agent", "evolve_levels", "write_a_task", "your_own_world")
-"""Names of the tutorials as they follow one another."""
+"""Names of the tutorials in their order."""
 EXERCISES = ("flood_by_hand", "train_and_break", "prove_a_rule")
-"""Names of the exercises as they follow one another."""
+"""Names of the exercises in their order."""
 SECONDS = 600
-"""Longest time that a cell may take."""
+"""Time limit of a cell."""
 GITHUB, COLAB = "https://github.com/", "https://colab.research.google.com/github/{}/blob/notebooks"
 TEXT, GAP, SOLUTION = "[markdown]", "[gap]", "[solution]"
 FILE = re.compile(r"\[file (.*)\]")
 LATER = re.compile(r"^\n?# notebook: ", re.MULTILINE)
-"""Before a line that a notebook has, and the script does not run."""
+"""The beginning of a line that runs only in notebooks."""
 WRITTEN = re.compile(r"%%writefile (?:-a )?(.*)\n")
 """The first line of a notebook's cell that is written to a file."""
 
 
 def paths() -> dict[str, list[str]]:
-    """Return the paths of the pages by their folders, as the navigation names them."""
+    """Return the paths of the pages by the names of their folders in the navigation."""
     return {
         "tutorials/*": [f"tutorials/{name}.md" for name in ORDER],
         "exercises/*": [f"exercises/{name}.md" for name in EXERCISES],
@@ -49,12 +54,13 @@ def paths() -> dict[str, list[str]]:
 
 
 def pages(run: bool, target: Target, address: str = "") -> dict[str, str | bytes]:
-    """Return all pages and notebooks by their paths.
+    """Return the content of each page and notebook by its path.
 
     Args:
-        run: whether the cells run; otherwise the code is shown without what comes of it.
-        target: what a link to a file of the repository becomes in a notebook, which may be anywhere.
-        address: address of the repository, without a slash at its end; empty if it is not known.
+        run: whether to run the cells. Otherwise pages have no output.
+        target: function that returns the new target of a link to a file of the repository. Links in notebooks are
+            absolute, because readers can store notebooks anywhere.
+        address: address of the repository without a slash at its end, or an empty text.
     """
     is_public = address.startswith(GITHUB)
     colab = COLAB.format(address.removeprefix(GITHUB)) if is_public else ""
@@ -90,7 +96,7 @@ def read(script: str) -> Any:
             first = f"%%writefile {'-a ' if file[1] in files else ''}{file[1]}\n" if file else ""
             files |= {file[1]} if file else set()
             made = nbformat.v4.new_code_cell(first + LATER.sub("", body.strip()), metadata={"tags": tags})
-        made["id"] = str(i)  # drawn at random otherwise
+        made["id"] = str(i)  # nbformat's own ids are random
         notebook.cells.append(made)
     return notebook
 
@@ -103,7 +109,7 @@ def _without(notebook: Any, tag: str) -> Any:
 
 
 def execute(notebook: Any) -> None:
-    """Run all cells but gaps in a folder of their own, and store what they show.
+    """Run all cells except gaps in a temporary folder, and store their output in the notebook.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell failed.
@@ -118,7 +124,13 @@ def execute(notebook: Any) -> None:
 
 
 def page(notebook: Any, name: str, colab: str = "") -> str:
-    """Return a notebook as a page in Markdown, which links to Colab where it has that address without its ending."""
+    """Return a notebook as a page in Markdown.
+
+    Args:
+        notebook: the notebook with the output of its cells.
+        name: name of the notebook's file without its suffix.
+        colab: address of the notebook in Colab without the suffix, or an empty text for no link.
+    """
     asks, cells = False, []
     is_exercise = any(SOLUTION in cell.metadata.get("tags", []) for cell in notebook.cells)
     for cell in notebook.cells:
@@ -132,7 +144,7 @@ def page(notebook: Any, name: str, colab: str = "") -> str:
 
 
 def _code(cell: Any, is_folded: bool) -> str:
-    """Return a cell and what it shows, which may be folded; texts that follow one another are one block."""
+    """Return a cell of code with its output, folded if `is_folded`. Successive texts of the output form one block."""
     file = WRITTEN.match(cell.source)
     if file:
         return f'```python title="{file[1]}"\n{cell.source[file.end() :]}\n```'
@@ -155,11 +167,11 @@ def _folded(summary: str, text: str) -> str:
 
 
 def _shown(output: Any) -> tuple[bool, str]:
-    """Return whether an output is text, and the text or the HTML; what goes to stderr is left out."""
+    """Return whether an output is text, and the text or the HTML. Output to stderr is left out."""
     if output.output_type == "stream":
         return True, output.text if output.name == "stdout" else ""
     data = output.data
-    if "text/html" in data and output.output_type == "execute_result":  # a display is a line of progress
+    if "text/html" in data and output.output_type == "execute_result":  # other displays are progress bars
         return False, f"<div>{data['text/html']}</div>"
     if "image/png" in data:
         return False, f'<img alt="picture" src="data:image/png;base64,{data["image/png"].strip()}">'

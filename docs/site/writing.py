@@ -1,4 +1,4 @@
-"""Pieces of Markdown pages."""
+"""Functions that return parts of Markdown pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table."""
+    """Return a table with the headings `columns`."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |" for row in lines) + "\n"
 
@@ -17,7 +17,7 @@ def facts(content: Mapping[str, str]) -> str:
 
 
 def details(title: str, text: str) -> str:
-    """Return a text that is folded until it is asked for."""
+    """Return a text that is folded until a reader clicks on its title."""
     indented = "\n".join(f"    {line}" if line else "" for line in text.splitlines())
     return f'??? note "{title}"\n\n{indented}\n'
 
