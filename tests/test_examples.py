@@ -63,7 +63,7 @@ LINES = {
     "14_automata_gallery": 75,
     "16_nearest_of_several_targets": 75,
     "17_weighted_terrain": 160,
-    "19_key_and_door": 130,
+    "19_key_and_door": 140,
     "20_ppo_in_one_file": 70,
     "21_torchrl": 70,
     "22_worlds": 330,
