@@ -1,6 +1,6 @@
-"""The environment by itself: random actions, which are random next states of the automaton.
+"""Step through the environment with random actions, which are random next states of an automaton.
 
-Accuracy is 1 for the exact path, 0 for an empty one, and negative for one that is worse than an empty one.
+Accuracy is 1 for the exact path, 0 for an empty path, and negative for a path that is worse than an empty path.
 """
 
 import gymnasium as gym

@@ -1,4 +1,4 @@
-"""A hand-coded automaton solves a maze exactly, one iteration a step."""
+"""A hand-coded automaton solves a maze exactly, with one iteration per step."""
 
 from maze_nca_gym.agents import load
 

@@ -1,4 +1,4 @@
-"""1,024 mazes that step in one call; an episode that has ended is followed by a new one automatically."""
+"""1,024 mazes step in one call. When an episode has ended, a new episode begins automatically."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A video of an episode that shows every channel of the automaton, made by Gymnasium's own wrapper.
+"""Record a video of an episode that shows every channel of the automaton, with Gymnasium's wrapper `RecordVideo`.
 
 Needs the extra `video`: pip install "maze-nca-gym[video]".
 """

@@ -1,4 +1,4 @@
-"""Stable-Baselines3's `evaluate_policy` on a policy of this package: policies here follow its `predict` protocol.
+"""Evaluate a policy with Stable-Baselines3's `evaluate_policy`, because policies here follow its `predict` protocol.
 
 Needs the extra `sb3`: pip install "maze-nca-gym[sb3]".
 """

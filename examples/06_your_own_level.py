@@ -1,4 +1,4 @@
-"""A level of your own, drawn as text: `#` wall, `.` empty, `S` source, `T` target; any size, with or without border."""
+"""Draw your own level as text: `#` wall, `.` empty, `S` source, `T` target; any size, with or without a border."""
 
 from pathlib import Path
 

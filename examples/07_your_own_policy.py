@@ -1,7 +1,7 @@
-"""A policy of your own: two floods, from the source and from the target, and the path where their sum is largest.
+"""Write your own policy: two floods start from the source and the target, and the path is where their sum is largest.
 
-A flood's strength falls by one from tile to tile, so the strength tells the distance. The tiles of all shortest paths
-are those where the two strengths add up to the most.
+The strength of a flood falls by one from tile to tile, so the strength encodes the distance. On the tiles of shortest
+paths, the sum of the two strengths is largest.
 """
 
 import numpy as np
@@ -16,13 +16,13 @@ STRENGTH = 10_000.0
 
 
 class TwoFloods(Policy):
-    """Exact after L steps on a maze with only one shortest path, of L moves."""
+    """A policy that is exact after L steps on a maze with only one shortest path, of L moves."""
 
     def __init__(self) -> None:
         super().__init__("shortest-path", n_tiles=4, channel_names=("path", "from_source", "from_target"))
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """One iteration: (B, 4, H, W), (B, 3, H, W) -> (B, 3, H, W)."""
+        """Return the state after one iteration: (B, 4, H, W), (B, 3, H, W) -> (B, 3, H, W)."""
         free, ends = 1 - maze[:, [Tile.WALL]], maze[:, [Tile.SOURCE, Tile.TARGET]]
         floods = state[:, 1:]
         across = F.max_pool2d(floods, (1, 3), stride=1, padding=(0, 1))

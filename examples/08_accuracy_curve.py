@@ -1,4 +1,4 @@
-"""How good a policy is after each iteration, on test sets that are the same for everybody.
+"""Measure a policy after each iteration, on test sets that are the same for all users.
 
     python examples/08_accuracy_curve.py [policy]
 

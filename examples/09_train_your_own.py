@@ -2,8 +2,8 @@
 
     python examples/09_train_your_own.py [updates]
 
-After the default of 100 updates it completes 7 % of the levels; 1,000 updates take about six minutes. Now and then a
-line says how far it is. Stop it with Ctrl-C and run it again: it continues where it was.
+After the default of 100 updates the automaton completes 7 % of the levels. 1,000 updates take about six minutes. The
+training prints its progress. Stop it with Ctrl-C and run the command again: the training continues.
 """
 
 import sys

@@ -1,9 +1,9 @@
-"""A new architecture in 30 lines: a gated update, trained for any task and saved like those of the package.
+"""A new architecture in 30 lines: a gated update, trained for any task and saved like the package's architectures.
 
     python examples/10_new_architecture.py [updates]
 
-The default of 300 updates takes about half a minute on one core. Then it solves half of the 8x8 mazes that it has not
-seen. Stop it with Ctrl-C and run it again: it continues where it was.
+The default of 300 updates takes about half a minute on one core. Then the network solves half of the unseen 8x8 mazes.
+Stop the training with Ctrl-C and run the command again: the training continues.
 """
 
 import sys
@@ -17,7 +17,7 @@ from maze_nca_gym.mazes import find_task
 
 @register_model
 class GatedNCA(Policy):
-    """x_{t+1} = (1 - g) x_t + g relu(v), where a 3x3 convolution and one more layer at every tile give g and v."""
+    """x_{t+1} = (1 - g) x_t + g relu(v), where a 3x3 convolution and one more layer at every tile compute g and v."""
 
     stationary_from = 0  # every iteration is the same function
 
@@ -33,7 +33,7 @@ class GatedNCA(Policy):
             nn.init.uniform_(parameter, -0.1, 0.1, generator)
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """One iteration."""
+        """Return the state after one iteration."""
         new, gate = self.act(torch.relu(self.perceive(torch.cat([maze, state], dim=1)))).chunk(2, dim=1)
         return torch.lerp(state, torch.relu(new), torch.sigmoid(gate))
 

@@ -2,8 +2,8 @@
 
     python examples/11_ppo.py [steps [size]]
 
-A quarter of an hour each on one core: see docs/pictures/ppo.png. Needs the extra `sb3`:
-pip install "maze-nca-gym[sb3]".
+Each of the two trainings takes a quarter of an hour on one core. docs/pictures/ppo.png shows the result. Needs the
+extra `sb3`: pip install "maze-nca-gym[sb3]".
 """
 
 import sys
@@ -21,11 +21,11 @@ HELD_OUT = 1_000_000  # the seed of the mazes for evaluation, far from the seeds
 
 
 def make_env(num_envs=256, id="MazeShortestPath-v0", size=size, **options):
-    """Make a batch of mazes, in which an episode has eight steps to draw its path."""
+    """Make a batch of mazes with episodes of eight steps."""
     return make_path_vec(id, num_envs, size=size, max_episode_steps=8, **options)
 
 
-torch.set_num_threads(1)  # mazes are too small for more to pay
+torch.set_num_threads(1)  # the mazes are too small to profit from more threads
 mazes = generate(np.random.default_rng(HELD_OUT), 50_000, size)
 long = mazes[shortest_path(mazes).sum(axis=(1, 2)) >= 2 * size]
 held_out = {f"{kind} mazes": make_env(generator=kind) for kind in ("random", "perfect")}
@@ -42,10 +42,10 @@ for name, env in training.items():
         learning_rate=lambda remaining: 3e-3 * max(remaining, 0.02),
         n_steps=4,
         batch_size=256,
-        n_epochs=1,  # the gradient is mostly noise, so new mazes teach more than a second look at the same ones
-        gamma=0.0,  # a step's reward is the accuracy that it gains, and says all about the step
+        n_epochs=1,  # the gradient is mostly noise, so new mazes teach more than the same mazes again
+        gamma=0.0,  # the reward of a step is the accuracy that it gains, so later rewards do not matter
         clip_range=0.5,  # the ratio is a product over all tiles
-        max_grad_norm=0.05,  # nearly every gradient is longer, so all steps have the same length
+        max_grad_norm=0.05,  # nearly every gradient is longer, so all updates have the same length
         vf_coef=0.1,
         seed=0,
         device="cpu",

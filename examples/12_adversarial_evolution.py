@@ -1,6 +1,6 @@
-"""Levels that evolve against an agent: here a hand-coded solver that has too few steps for long paths.
+"""Levels evolve against an agent: here a hand-coded solver that has too few steps for long paths.
 
-Levels on which it fails stay in the population and have offspring, so paths grow beyond what it can do.
+Levels on which the solver fails stay in the population and have offspring, so paths become too long for the solver.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ envs = gym.make_vec(
     n_initial=200,
     replay_probability=0.3,  # for an agent that learns, most episodes should replay; the default is 0.8
     evolve_every=0,
-    evolve_below=None,  # offspring at once, however good the agent is
+    evolve_below=None,  # offspring from the beginning, at any performance of the agent
 )
 observation, info = envs.reset(seed=0)
 state, episode_start, fresh = None, np.ones(N_ENVS, bool), None

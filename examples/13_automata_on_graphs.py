@@ -1,13 +1,14 @@
-"""The automata's rules on graphs of any shape: one shortest path, all shortest paths, and a depth-first search.
+"""Run the automata's rules on graphs of any shape: one shortest path, all shortest paths, and a depth-first search.
 
     python examples/13_automata_on_graphs.py [graphs]
 
-Nodes take the place of tiles, and messages along edges that of the convolution; the paper names such "Graph-NCAs" as
-future work. A rule reads the states of a node and of its neighbours. Only the depth-first search reads two things from
-the whole graph, as it does on the grid: whether there is a pebble, and the lowest rank that waits.
+Nodes replace tiles, and messages along edges replace the convolution. The paper names such "Graph-NCAs" as future work.
+A rule reads the states of a node and of its neighbours. Only the depth-first search reads two facts from the whole
+graph, as on the grid: whether there is a pebble, and the lowest rank that waits.
 
-The paper's two floods that meet have no counterpart here. They rely on a grid having no odd cycles: on a triangle, both
-floods reach all three nodes in the same step. Instead there is one flood, which takes twice as many steps.
+The paper's algorithm of two floods that meet has no counterpart here, because it needs a graph without odd cycles, such
+as a grid. On a triangle, both floods reach all three nodes in the same step. Instead there is one flood, which takes
+twice as many steps.
 """
 
 import sys
@@ -28,13 +29,13 @@ class Graphs(NamedTuple):
     """B undirected graphs side by side, with n nodes and E directed edges in all, sorted by sender.
 
     Attributes:
-        source: (n,) 1 where a path or a search starts, one in every graph.
-        target: (n,) 1 where a path ends, one in every graph.
+        source: (n,) 1 at the start of a path or a search, one node of every graph.
+        target: (n,) 1 at the end of a path, one node of every graph.
         graph: (n,) int64, the graph of each node, from 0.
-        sender: (E,) int64, and
-        receiver: (E,) int64: messages go along every edge, which is here once in each direction.
-        sent: (E,) how much the sender prefers the receiver: its degree for its first neighbour, 1 for its last.
-        received: (E,) how much the receiver prefers the sender.
+        sender: (E,) int64, the node that sends a message along each edge.
+        receiver: (E,) int64, the node that receives it. Every edge has an entry for each direction.
+        sent: (E,) the sender's preference for the receiver: its degree for its first neighbour, 1 for its last.
+        received: (E,) the receiver's preference for the sender.
     """
 
     source: Tensor
@@ -53,12 +54,12 @@ class Graphs(NamedTuple):
             edges: (E, 2) nodes, every edge in both directions; loops and repetitions are left out.
             source: a node of each graph.
             target: a node of each graph.
-            graph: (n,) the graph of each node; by default there is one graph, of all nodes of edges and ends.
-            rank: (E,) the rank of each edge: a node's neighbours are ordered by the ranks of the edges to them, and by
-                index where these are equal, as they all are by default.
+            graph: (n,) the graph of each node; by default all nodes of edges and ends form one graph.
+            rank: (E,) the rank of each edge. A node's neighbours are ordered by the ranks of the edges to them, and by
+                their indices if ranks are equal. By default all ranks are equal.
 
         Raises:
-            ValueError: an edge that has no opposite, or leaves its graph.
+            ValueError: an edge has no opposite, or joins two graphs.
         """
         edges = np.asarray(edges, np.int64).reshape(-1, 2)
         graph = np.zeros(1 + max([*source, *target, *edges.flat]), int) if graph is None else np.asarray(graph)
@@ -80,29 +81,29 @@ class Graphs(NamedTuple):
         return cls(*map(torch.from_numpy, (*marks, graph, sender, receiver, sent, sent[opposite])))
 
     def total(self, messages: Tensor) -> Tensor:
-        """The sum of the (E,) messages that reach each node, (n,)."""
+        """Return the sum of the (E,) messages that reach each node, (n,)."""
         return torch.zeros_like(self.source).index_add(0, self.receiver, messages)
 
     def most(self, messages: Tensor) -> Tensor:
-        """The largest of the (E,) messages that reach each node, (n,); 0 without any."""
+        """Return the largest of the (E,) messages that reach each node, (n,); 0 without any."""
         return torch.zeros_like(self.source).scatter_reduce(0, self.receiver, messages, "amax")
 
     def anywhere(self, x: Tensor) -> Tensor:
-        """The largest of the (n,) numbers in each node's graph, (n,)."""
+        """Return the largest of the (n,) numbers in each node's graph, (n,)."""
         found = torch.zeros(int(self.graph.max()) + 1)
         return found.scatter_reduce(0, self.graph, x, "amax", include_self=False)[self.graph]
 
 
 Rule = Callable[[Graphs, Tensor], Tensor]
-"""The next (C, n) state; channel 0 is the path."""
+"""(graphs, (C, n) state) -> the next state. Channel 0 is the path."""
 
 
 def one_path(g: Graphs, state: Tensor) -> Tensor:
-    """From the source, always go to the first neighbour that is nearer to the target: `shortest-path-bfs` on graphs.
+    """Compute one shortest path, like `shortest-path-bfs` on the grid: always go to the first neighbour that is nearer.
 
-    A flood spreads from the target, and each node's age counts the steps since the flood reached it. Ages of
-    neighbours differ by at most one, so an older neighbour is nearer by one. `point` is how much a node prefers the
-    first of these.
+    A flood spreads from the target, and each node's age counts the steps since the flood reached it. The ages of
+    neighbours differ by at most one, so an older neighbour is nearer by one. `point` is the node's preference for the
+    first older neighbour.
     """
     path, flood, age, point = state
     enters = torch.relu(path[g.sender] + sawtooth(point[g.sender] - g.sent, 0) - 1)
@@ -117,7 +118,7 @@ def one_path(g: Graphs, state: Tensor) -> Tensor:
 
 
 def all_paths(g: Graphs, state: Tensor) -> Tensor:
-    """The nodes of all shortest paths: a flood from the source, then back from the target to nodes older by one."""
+    """Compute the nodes of all shortest paths: a flood from the source, then back from the target to older nodes."""
     path, flood, age = state
     enters = sawtooth(path[g.sender] + 2 * (age[g.sender] - age[g.receiver]), -1)
     return torch.stack(
@@ -130,13 +131,13 @@ def all_paths(g: Graphs, state: Tensor) -> Tensor:
 
 
 def depth_first(g: Graphs, state: Tensor) -> Tensor:
-    """A pebble moves to its first unvisited neighbour; the others that it passes wait on a stack, with growing ranks.
+    """Search depth first: a pebble moves to its first unvisited neighbour, and its other neighbours wait on a stack.
 
-    When the pebble is stuck, the node of lowest rank is popped and the pebble continues there, as a recursion would.
+    When the pebble is stuck, it continues at the node with the lowest rank on the stack, as a recursion does.
     """
     path, pebble, stack, place, rank = state
     degree = g.total(torch.ones_like(g.sent))
-    unit = g.anywhere(degree) + 1  # a step on the stack counts more than any place in the order of neighbours
+    unit = g.anywhere(degree) + 1  # a level of the stack weighs more than any position among neighbours
     best = g.most((1 - path[g.sender]) * g.received)
     flow = g.total(torch.relu(path[g.sender] + step(g.sent - best[g.sender] + 1) - 1))
     new_path = step(g.source + path - stack + step(flow))
@@ -144,12 +145,12 @@ def depth_first(g: Graphs, state: Tensor) -> Tensor:
     new_stack = torch.relu(passed)
     new_place = torch.relu(g.total(pebble[g.sender] * (unit[g.sender] - g.sent)) + place - 2 * unit * path)
     new_rank = torch.relu(unit * passed + rank)
-    again = sawtooth(new_stack, 2)  # stacked once more: it waits from now on
+    again = sawtooth(new_stack, 2)  # stacked again: it waits from now on
     new_stack, new_place = new_stack - stack * again, new_place - place * again
     new_rank = new_rank - (rank + unit) * again
     waits = new_rank + new_place
     n_nodes = torch.bincount(g.graph)[g.graph]
-    waits = waits + sawtooth(waits, 0) * (2 * n_nodes + 1) * unit  # off the stack: above all that waits
+    waits = waits + sawtooth(waits, 0) * (2 * n_nodes + 1) * unit  # nodes off the stack rank above all others
     stuck = 1 - g.anywhere(new_path - path)
     kept = 1 - sawtooth(waits + g.anywhere(-waits), 0) * stuck
     return torch.stack([new_path, new_path - path, new_stack * kept, new_place * kept, new_rank * kept])
@@ -161,7 +162,7 @@ AGE = {one_path: 2, all_paths: 2}
 
 
 def run(rule: Rule, g: Graphs) -> tuple[Tensor, Tensor]:
-    """Iterate until nothing changes: the (n,) path, and the (n,) iterations in which nodes joined it, -1 if never."""
+    """Iterate until nothing changes; return the (n,) path, and the (n,) iterations at which nodes joined it, or -1."""
     state = torch.zeros(CHANNELS[rule], len(g.source))
     came = torch.full(g.source.shape, -1)
     for iteration in range(2 * len(g.source) + 2):  # each of the rules needs 2 n at most
@@ -177,7 +178,7 @@ def run(rule: Rule, g: Graphs) -> tuple[Tensor, Tensor]:
 
 
 def check(nx_graphs: list[nx.Graph], rng: np.random.Generator) -> int:
-    """How many graphs, with random ends, all three automata solve exactly; networkx gives the correct answers."""
+    """Return the number of graphs, with random ends, on which all three automata agree with networkx."""
     n_correct = 0
     for drawn in nx_graphs:
         source, target = rng.integers(len(drawn), size=2).tolist()
@@ -196,10 +197,10 @@ def check(nx_graphs: list[nx.Graph], rng: np.random.Generator) -> int:
 
 
 def as_graphs(mazes: np.ndarray) -> Graphs:
-    """The free tiles of (N, H, W) mazes, each joined to those above, left, below and right, in this order."""
+    """Return the free tiles of (N, H, W) mazes as graphs, with neighbours in the order up, left, down, right."""
     free = np.argwhere(mazes != Tile.WALL)
     numbers = np.full((len(mazes), mazes.shape[1] + 2, mazes.shape[2] + 2), -1)
-    maze, row, col = free.T + np.array([[0], [1], [1]])  # one tile of nothing around each maze
+    maze, row, col = free.T + np.array([[0], [1], [1]])  # with a frame around each maze
     numbers[maze, row, col] = np.arange(len(free))
     beside = [numbers[maze, row + down, col + right] for down, right in ((-1, 0), (0, -1), (1, 0), (0, 1))]
     rank, node = np.nonzero(np.array(beside) >= 0)

@@ -1,8 +1,8 @@
-"""A rule on named booleans becomes a network, proven to do the same; and a picture of the package's gallery of rules.
+"""Compile rules on named booleans into networks that are proven equivalent, and draw the package's gallery of rules.
 
     python examples/14_automata_gallery.py
 
-The first automaton here is written from nothing: it marks each junction and the tiles next to it.
+The first automaton is new: it marks each junction and the tiles next to a junction.
 """
 
 from enum import IntEnum
@@ -18,7 +18,7 @@ from maze_nca_gym.mazes import Tile, find_task, generate, one_hot
 
 
 class Signal(IntEnum):
-    """What a tile holds."""
+    """The signals of a tile."""
 
     PATH = 0  # the output, which no rule reads
     JUNCTION = 1
@@ -26,7 +26,7 @@ class Signal(IntEnum):
 
 
 def junction(see):
-    """Return whether a tile has three ways out, at least."""
+    """Return whether a tile is empty and has at least three empty neighbours."""
     return see.tile(Tile.EMPTY) & at_least(3, [see.tile(Tile.EMPTY, towards) for towards in "ULDR"])
 
 

@@ -1,6 +1,6 @@
-"""Send the metrics of a training to a tracker of your own: `on_update` receives each line of them as a mapping.
+"""Send the metrics of a training to your own tracker: `on_update` receives each line of metrics as a mapping.
 
-Here the tracker is a database of SQLite. For one such as MLflow or Weights & Biases, call its `log` in `record`.
+Here the tracker is a database of SQLite. For MLflow or Weights & Biases, call their `log` in `record`.
 
     python examples/15_your_own_tracker.py [number of updates, by default 200]
 """
@@ -20,7 +20,7 @@ tracker.execute("CREATE TABLE IF NOT EXISTS metrics (step INTEGER, name TEXT, va
 
 
 def record(line: Mapping[str, float]) -> None:
-    """Add the metrics of a line; a run that goes on after a crash sends some of them again."""
+    """Add the metrics of a line. A run that continues after a crash sends some lines again, so lines are replaced."""
     rows = [(line["update"], name, value) for name, value in line.items() if name != "update"]
     with tracker:
         tracker.executemany("INSERT OR REPLACE INTO metrics VALUES (?, ?, ?)", rows)

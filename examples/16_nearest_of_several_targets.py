@@ -1,4 +1,4 @@
-"""A task of one's own: the shortest path to the nearest of several targets, by search, by an automaton, and learned."""
+"""Add a task: the shortest path to the nearest of several targets, by search, by an automaton, and by a network."""
 
 import sys
 from dataclasses import replace
@@ -14,7 +14,7 @@ MOVES = dict(zip(USUAL_ORDER, STEPS.values(), strict=True))
 
 
 def mark(rng, tiles):
-    """Put up to three more targets on empty tiles of generated levels, which have one."""
+    """Put up to three more targets on empty tiles of generated levels, which have one target."""
     for level in tiles:
         empty = np.argwhere(level == Tile.EMPTY)
         for place in rng.permutation(empty)[: rng.integers(1, 4)]:
@@ -24,7 +24,7 @@ def mark(rng, tiles):
 
 @of_each
 def solve(level, order=USUAL_ORDER):
-    """The path that takes at each tile the first direction to a nearest target, (H, W) bool."""
+    """Return the path that takes at each tile the first direction to a nearest target, (H, W) bool."""
     targets = np.argwhere(level == Tile.TARGET)
     each = solvers.distances(np.repeat(level[None], len(targets), axis=0), targets)
     far = np.pad(np.where(each < 0, level.size, each).min(axis=0), 1, constant_values=level.size)
@@ -38,7 +38,7 @@ def solve(level, order=USUAL_ORDER):
 
 @of_each
 def is_optimal(level, path):
-    """Whether a path is a shortest one to some target that is as near as any."""
+    """Return whether a path is a shortest path to a nearest target."""
     reached = level.copy()
     reached[(level == Tile.TARGET) & ~path] = Tile.EMPTY
     one = (reached == Tile.TARGET).sum() == 1
@@ -52,7 +52,7 @@ register_task(
         n_channels=8,
         solve=solve,
         is_optimal=is_optimal,
-        specification=partial(canonical_path, several=True),  # what a proof must show
+        specification=partial(canonical_path, several=True),  # the claim of a proof
         usual_length=24,
         default_steps=48,
     )

@@ -1,5 +1,5 @@
-"""A task with kinds of tile of its own: the cheapest path over terrain, by Dijkstra's algorithm, by an automaton, and
-learned."""
+"""Add a task with new kinds of tile: the cheapest path over terrain, by Dijkstra's algorithm, by an automaton, and by a
+network."""
 
 import heapq
 import sys
@@ -13,7 +13,7 @@ from maze_nca_gym.agents.automata import Automaton, CanonicalPath, StepBound, ar
 from maze_nca_gym.mazes import KINDS, STEPS, USUAL_ORDER, Guidance, Kind, Task, Tile, of_each, register_task
 
 SAND, SWAMP = len(KINDS), len(KINDS) + 1
-COSTS = np.array([1, 0, 1, 1, 3, 9])  # of entering a tile of each kind; a wall is never entered
+COSTS = np.array([1, 0, 1, 1, 3, 9])  # costs of entering a tile of each kind; a wall is never entered
 OFFSETS = np.array(list(STEPS.values()))
 
 
@@ -25,7 +25,7 @@ def mark(rng, tiles):
 
 @of_each
 def search(level, order=USUAL_ORDER):
-    """Dijkstra's algorithm from the target: (3, H, W) costs, next moves 0 to 3 and numbers of moves; -1 for none."""
+    """Return costs, next moves (0 to 3, or -1) and numbers of moves to the target, (3, H, W); Dijkstra's algorithm."""
     (height, width), kinds, ranks = level.shape, level.tolist(), [order.index(towards) for towards in USUAL_ORDER]
     costs, moves, hops = np.full(level.shape, np.inf), np.full(level.shape, -1), np.zeros(level.shape)
     queue = [(0, *np.argwhere(level == Tile.TARGET)[0].tolist())]
@@ -33,7 +33,7 @@ def search(level, order=USUAL_ORDER):
     while queue:
         cost, row, col = heapq.heappop(queue)
         for move, (down, right) in enumerate(STEPS.values()):
-            before = up, left = row - down, col - right  # from where the move leads here
+            before = up, left = row - down, col - right  # the move leads from there to this tile
             if not (0 <= up < height and 0 <= left < width) or kinds[up][left] == Tile.WALL:
                 continue
             there, known = cost + COSTS[kinds[row][col]], costs[before]
@@ -45,7 +45,7 @@ def search(level, order=USUAL_ORDER):
 
 
 def solve(tiles, order=USUAL_ORDER):
-    """The canonical cheapest paths, (N, H, W) bool."""
+    """Return the canonical cheapest paths, (N, H, W) bool."""
     paths, moves = np.zeros(tiles.shape, bool), search(tiles, order=order)[:, 1].astype(int)
     for path, move, at in zip(paths, moves, np.argwhere(tiles == Tile.SOURCE)[:, 1:], strict=True):
         while not path[tuple(at)]:
@@ -55,7 +55,7 @@ def solve(tiles, order=USUAL_ORDER):
 
 
 def is_optimal(tiles, paths):
-    """Whether each path joins source and target at the least cost: the cheapest way within it needs all its tiles."""
+    """Return whether each path joins source and target at the least cost, without a tile that is not necessary."""
     source, inside = tiles == Tile.SOURCE, np.where(paths | (tiles == Tile.TARGET), tiles, np.uint8(Tile.WALL))
     least, within = search(tiles)[:, 0][source], search(inside)[:, 0][source]
     whole = (COSTS[tiles] * paths).sum(axis=(1, 2)) - 1  # the source is not entered
@@ -64,7 +64,7 @@ def is_optimal(tiles, paths):
 
 
 def guidance(tiles, order=USUAL_ORDER):
-    """The next move at every tile, which counts after as many iterations as moves are left."""
+    """Return the next move at every tile. It counts after as many iterations as the number of moves to the target."""
     _, moves, hops = np.moveaxis(search(tiles, order=order), 1, 0)
     return Guidance(moves[:, None] == np.arange(4)[:, None, None], hops.astype(np.int32))
 
@@ -77,7 +77,7 @@ register_task(
         n_channels=16,
         solve=solve,
         is_optimal=is_optimal,
-        specification=partial(canonical_path, weights={SAND: 3, SWAMP: 9}),  # what a proof must show
+        specification=partial(canonical_path, weights={SAND: 3, SWAMP: 9}),  # the claim of a proof
         guidance=guidance,
         guided=tuple(STEPS),
         usual_length=48,
@@ -86,8 +86,8 @@ register_task(
 )
 register_environment("MazeWeightedTerrain-v0", "weighted-terrain", max_episode_steps=512)
 
-# OUT: the flood may leave the tile. That is when it comes to most tiles, two iterations later for sand, and eight for
-# swamp, through AGE_1 to AGE_7. So it comes to a tile after as many iterations as the cheapest way from there costs
+# OUT: the flood may leave the tile. On most tiles OUT comes on with the flood, on sand two iterations later, and on
+# swamp eight, through AGE_1 to AGE_7. So the flood comes to a tile after as many iterations as its cheapest path costs
 WAY = [f"{signal}_{towards}" for signal in ("NEAR", "ENTER") for towards in USUAL_ORDER]
 AGES = [f"AGE_{age}" for age in range(1, 8)]
 Signal = IntEnum("Signal", ["PATH", "FLOOD", *WAY, *AGES, "OUT"], start=0)
@@ -101,14 +101,14 @@ CHEAPEST = CanonicalPath(
 
 
 def goes_out(signals, see):
-    """Whether the flood may leave a tile next."""
+    """Return whether the flood may leave a tile in the next iteration."""
     comes = see.tile(Tile.TARGET) | see(signals.OUT, "U") | see(signals.OUT, "L") | see(signals.OUT, "D")
     comes = (comes | see(signals.OUT, "R")) & ~see.tile(Tile.WALL) & ~see.tile(SAND) & ~see.tile(SWAMP)
     return see(signals.OUT) | see(signals.AGE_7) | comes
 
 
 def delays(signals):
-    """The rules by which a flood waits on tiles that cost more than 1."""
+    """Return the rules by which a flood waits on tiles that cost more than 1."""
     return {
         **{signals[age]: partial(lambda last, see: see(last), signals[AGES[i]]) for i, age in enumerate(AGES[1:])},
         signals.AGE_1: lambda see: see(signals.FLOOD) & see.tile(SWAMP),
@@ -129,7 +129,7 @@ TERRAIN = Automaton(
     bound=StepBound(per_move=10),  # a move costs 9 iterations of the flood at most, and one of the path
     invariant=lambda see: CHEAPEST.invariant(see) & (~see(Signal.PATH) | CHEAPEST.on_path(see)),
 )
-# the flood alone: after t iterations PATH shows from where the target can be reached at a cost of t - 2
+# only the flood: after t iterations PATH marks the tiles from which the target is reached at a cost of at most t - 2
 REACHING = Automaton(
     name="flooded-terrain",
     task="weighted-terrain",

@@ -1,9 +1,9 @@
-"""PPO goes on from a network that ships, on mazes that it has not learned, and the result is a policy like all others.
+"""PPO continues the training of an included network on another kind of mazes; the result is a policy like all others.
 
     python examples/18_ppo_goes_on.py [steps [size]]
 
-`nca-shortest-path-small` learned from solutions of random mazes alone; here PPO teaches it perfect mazes by rewards.
-A minute on one core. Needs the extra `sb3`: pip install "maze-nca-gym[sb3]".
+`nca-shortest-path-small` learned only from solutions of random mazes. Here PPO teaches it perfect mazes by rewards.
+Takes a minute on one core. Needs the extra `sb3`: pip install "maze-nca-gym[sb3]".
 """
 
 import sys
@@ -18,11 +18,11 @@ from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolic
 n_steps, size = map(int, [*sys.argv[1:], *("30_000", "12")[len(sys.argv) - 1 :]])
 NETWORK = "nca-shortest-path-small"
 HELD_OUT = 1_000_000  # the seed of the mazes for evaluation, far from the seeds of training
-torch.set_num_threads(1)  # mazes are too small for more to pay
+torch.set_num_threads(1)  # the mazes are too small to profit from more threads
 
 
 def make_env(num_envs=128, generator="perfect"):
-    """Make mazes whose state has the path and the network's own channels; an episode has eight steps."""
+    """Make mazes with episodes of eight steps. The state has a channel for the path and the network's channels."""
     n_channels = 1 + load(NETWORK).n_channels
     return make_path_vec(
         "MazeShortestPath-v0", num_envs, n_channels, size=size, generator=generator, max_episode_steps=8
@@ -36,7 +36,7 @@ model = PPO(
     n_steps=4,
     batch_size=256,
     n_epochs=1,
-    gamma=0.9,  # what a step writes into the network's channels pays later
+    gamma=0.9,  # values in the network's channels lead to rewards only later
     clip_range=0.5,
     max_grad_norm=0.05,
     vf_coef=0.1,
@@ -48,7 +48,7 @@ held_out = {f"{kind} mazes": make_env(generator=kind) for kind in ("perfect", "r
 model.learn(n_steps, callback=LearningCurve(held_out, HELD_OUT, every=max(n_steps // 10, 1), n_episodes=256))
 
 Path("runs").mkdir(exist_ok=True)
-file = save_model(model.policy.as_policy(), "runs/ppo.safetensors")  # a model file: nothing in it is pickled
+file = save_model(model.policy.as_policy(), "runs/ppo.safetensors")  # a model file, without pickled objects
 for name, steps in ((NETWORK, 64), (str(file), 8)):  # 64 iterations each: a step of the actor is 8
     complete = evaluate(name, families="perfect", sizes=size, n=1024, steps=steps)[0].metrics.complete
     print(f"{name}: {complete.value:.1%} of 1,024 perfect test mazes complete")

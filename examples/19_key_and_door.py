@@ -1,5 +1,5 @@
-"""A task whose answer has two channels, the way to a key and from there through a door to the target: by search, by an
-automaton, and learned."""
+"""Add a task with two answers, the path to a key and from there through a door to the target: by search, by an
+automaton, and by a network."""
 
 import sys
 from enum import IntEnum
@@ -22,7 +22,7 @@ from maze_nca_gym.mazes import (
 )
 
 KEY, DOOR = len(KINDS), len(KINDS) + 1
-LEGS = np.array(  # what empty, wall, source, target, key and door are on each leg: the door is a wall without the key
+LEGS = np.array(  # empty, wall, source, target, key and door on each leg; the door is a wall without the key
     [
         [Tile.EMPTY, Tile.WALL, Tile.SOURCE, Tile.EMPTY, Tile.TARGET, Tile.WALL],
         [Tile.EMPTY, Tile.WALL, Tile.EMPTY, Tile.TARGET, Tile.SOURCE, Tile.EMPTY],
@@ -32,7 +32,7 @@ LEGS = np.array(  # what empty, wall, source, target, key and door are on each l
 
 
 def mark(rng, tiles):
-    """Put a door on the way to the target, unless that is too short, and a key on this side of the door."""
+    """Put a door on the way to the target, unless the way is too short, and a key on the source's side of the door."""
     for level, path, far in zip(tiles, solvers.shortest_path(tiles), solvers.distances(tiles), strict=True):
         way = np.argwhere(path & (far > 1) & (level == Tile.EMPTY))
         if len(way):
@@ -45,26 +45,26 @@ def mark(rng, tiles):
 
 
 def solve(tiles, order=USUAL_ORDER):
-    """The canonical shortest paths of both legs by breadth-first search, (N, 2, H, W) bool."""
+    """Return the canonical shortest paths of both legs by breadth-first search, (N, 2, H, W) bool."""
     paths, solvable = np.zeros((len(tiles), 2, *tiles.shape[1:]), bool), (tiles == KEY).sum(axis=(1, 2)) == 1
     paths[solvable] = np.stack([solvers.shortest_path(leg, order) for leg in LEGS[:, tiles[solvable]]], axis=1)
     return paths & paths.any(axis=(2, 3)).all(axis=1)[:, None, None, None]
 
 
 def is_optimal(tiles, paths):
-    """Whether both paths are shortest ones, (N,) bool."""
+    """Return whether both paths are shortest paths, (N,) bool."""
     return np.all([solvers.is_optimal(leg, paths[:, i]) for i, leg in enumerate(LEGS[:, tiles])], axis=0)
 
 
 def guidance(tiles, order=USUAL_ORDER):
-    """The next move at every tile, on either leg."""
+    """Return the next move at every tile, on each leg."""
     to_key, to_target = (first_steps(leg, order) for leg in LEGS[:, tiles])
     channels = np.concatenate([to_key.channels, to_target.channels], axis=1)
     return Guidance(channels, np.maximum(to_key.after, to_target.after))
 
 
 def specification(order=USUAL_ORDER):
-    """What a proof must show: that the answers are the shortest paths to the key, past no door, and on from there."""
+    """Return the claim of a proof: the answers are the shortest paths to the key, past no door, and on from there."""
 
     def free(picture, at):
         return is_free(picture, at) & ~picture.tile(DOOR, at)
@@ -118,7 +118,7 @@ BOTH_LEGS = Automaton(
         **TO_KEY.rules,
         **TO_TARGET.rules,
     },
-    # of one leg, nothing follows for the other
+    # the signals of one leg do not constrain the signals of the other
     parts=tuple(tuple(s for s in Signal if s.name.removeprefix("TO_").startswith(leg)) for leg in ("KEY", "TARGET")),
     bound=StepBound(constant=2, per_move=2),
     invariant=lambda see: TO_KEY.invariant(see) & TO_TARGET.invariant(see),

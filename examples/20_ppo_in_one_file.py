@@ -1,8 +1,8 @@
-"""PPO in one file, in the manner of CleanRL: every line of the algorithm, and mazes that step in one call.
+"""PPO in one file, in the style of CleanRL: every line of the algorithm, and mazes that step in one call.
 
     python examples/20_ppo_in_one_file.py [steps [size]]
 
-A minute on one core.
+Takes a minute on one core.
 """
 
 import sys
@@ -16,10 +16,10 @@ import maze_nca_gym  # noqa: F401 - registers the environments
 
 total_steps, size = map(int, [*sys.argv[1:], *("200_000", "3")[len(sys.argv) - 1 :]])
 N_ENVS, N_STEPS, N_EPOCHS, BATCH = 64, 16, 4, 256
-GAMMA, LAMBDA, CLIP, VALUE_WEIGHT = 0.0, 0.95, 0.3, 0.5  # a step's reward says all about the step, hence the 0
+GAMMA, LAMBDA, CLIP, VALUE_WEIGHT = 0.0, 0.95, 0.3, 0.5  # a step affects only its own reward, hence the 0
 
 torch.manual_seed(0)
-torch.set_num_threads(1)  # networks are too small for more to pay
+torch.set_num_threads(1)  # the networks are too small to profit from more threads
 envs = gym.make_vec("MazeShortestPathRL-v0", N_ENVS, size=size, autoreset_mode="SameStep", output="torch")
 n_inputs, n_actions = envs.single_observation_space.shape[0], envs.single_action_space.shape[0]
 
@@ -65,5 +65,5 @@ for update in range(n_updates):
             nn.utils.clip_grad_norm_(parameters, 0.5)
             optimizer.step()
     if update % max(n_updates // 10, 1) == 0 or update == n_updates - 1:
-        mean_return = float(rewards.sum() / ended.sum())  # of an episode: all rewards, shared among those that ended
+        mean_return = float(rewards.sum() / ended.sum())  # all rewards, divided by the number of ended episodes
         print(f"{(update + 1) * N_ENVS * N_STEPS:9,} steps: mean return {mean_return:6.3f}", flush=True)

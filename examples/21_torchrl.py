@@ -1,8 +1,8 @@
-"""torchrl trains on mazes: its collector, its advantages and its loss of PPO, with no wrapper of ours.
+"""torchrl trains on mazes with its own collector, advantages and PPO loss, and needs no wrapper.
 
     python examples/21_torchrl.py [steps [size]]
 
-A minute on one core. Needs torchrl: pip install torchrl.
+Takes a minute on one core. Needs torchrl: pip install torchrl.
 """
 
 import sys
@@ -20,14 +20,14 @@ import maze_nca_gym  # noqa: F401 - registers the environments
 
 total_steps, size = map(int, [*sys.argv[1:], *("50_000", "2")[len(sys.argv) - 1 :]])
 torch.manual_seed(0)
-torch.set_num_threads(1)  # networks are too small for more to pay
+torch.set_num_threads(1)  # the networks are too small to profit from more threads
 envs = SerialEnv(8, lambda: GymEnv("MazeShortestPathRL-v0", size=size))
 envs.set_seed(0)
 n_inputs, n_actions = envs.observation_spec["observation"].shape[-1], envs.action_spec.shape[-1]
 
 
 def network(*last):
-    """Return dense layers from an observation, the last ones given."""
+    """Return dense layers for an observation, followed by the layers `last`."""
     return nn.Sequential(nn.Linear(n_inputs, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), *last)
 
 
@@ -41,14 +41,14 @@ actor = ProbabilisticActor(
 )
 critic = ValueOperator(network(nn.Linear(128, 1)), in_keys=["observation"])
 loss = ClipPPOLoss(actor, critic, clip_epsilon=0.3, entropy_coeff=0.0)
-advantages = GAE(gamma=0.0, lmbda=0.95, value_network=critic)  # a step's reward says all about the step
+advantages = GAE(gamma=0.0, lmbda=0.95, value_network=critic)  # a step affects only its own reward
 optimizer = torch.optim.Adam(loss.parameters(), 1e-3)
 collector = Collector(
     envs,
     actor,
     frames_per_batch=1024,
     total_frames=-(-total_steps // 1024) * 1024,
-    auto_register_policy_transforms=False,  # which only recurrent networks need
+    auto_register_policy_transforms=False,  # only recurrent networks need them
 )
 n_steps = 0
 for batch in collector:

@@ -1,9 +1,9 @@
-"""Worlds in a rule each: the exact solver, what is to be proven, and an automaton that is proven correct on every map.
+"""Tasks given by rules: from its rules, each task gets an exact solver, a specification, and a proven automaton.
 
-    python examples/22_worlds.py        # all of them; or their names
+    python examples/22_worlds.py        # all tasks; or with names of tasks
 
-A world is a `Task` whose `solve` is a fixpoint: rules that switch relations on, round by round. `grown` makes it an
-automaton, whose signals are these relations; some are written by hand here, in another form. Nothing else is said.
+The `solve` of each task is a fixpoint: rules switch relations on, round by round. `grown` derives an automaton whose
+signals are these relations. Only the automaton of the wave is written by hand.
 """
 
 import inspect
@@ -32,19 +32,19 @@ def near(see, name, taps=FOUR):
 
 
 def free(see, tap="C", *more):
-    """Return whether a tile is on the map and no wall."""
+    """Return whether a tile is on the map and is empty, the source, the target or one of the kinds `more`."""
     return reduce(or_, (see.tile(kind, tap) for kind in (Tile.EMPTY, SOURCE, TARGET, *more)))
 
 
 def sprinkled(*numbers, share=0.3):
-    """Return what makes a share of the empty tiles of a level one of some kinds, each as often."""
+    """Return a function that gives a share of the empty tiles of levels one of several kinds at random."""
     return lambda rng, tiles: np.where(
         (tiles == Tile.EMPTY) & (rng.random(tiles.shape) < share), rng.choice(numbers, tiles.shape), tiles
     ).astype(np.uint8)
 
 
 def once(*numbers):
-    """Return what makes an empty tile of a level each of some kinds, if there are enough."""
+    """Return a function that places each of several kinds on an empty tile of every level, if there are enough."""
 
     def mark(rng, tiles):
         for level in tiles:
@@ -289,7 +289,7 @@ WORLDS = {
 
 
 def excitable():
-    """Return the automaton of a wave by hand: who is excited is tired for three iterations, and then at rest."""
+    """Return the automaton of the wave: an excited tile is tired for three iterations, and then at rest."""
     tired = Count("TIRED", 3)
     signals = IntEnum("Wave", ["PATH", "SEEN", "FIRED", "EXCITED", *tired.signals], start=0)
 
@@ -307,22 +307,22 @@ def excitable():
     return Automaton("wave", "wave", signals, rules, bound=StepBound(constant=3, per_tile=1))
 
 
-def opened(name):
-    """Register a world with its environment; return its automaton."""
+def register(name):
+    """Register a task and its environment, and return its automaton."""
     register_task(WORLDS[name]())
     register_environment(f"Maze{name.title().replace('-', '')}-v0", name, max_episode_steps=256)
     return excitable() if name == "wave" else grown(name)
 
 
 def lines(name):
-    """Return the number of lines in which a world is said."""
+    """Return the number of lines of code that define a task."""
     return sum(bool(line.strip()) for line in inspect.getsource(WORLDS[name]).splitlines()[2:])
 
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or WORLDS:
-        began, automaton = time.perf_counter(), opened(name)
+        began, automaton = time.perf_counter(), register(name)
         network, certificate = compile_automaton(automaton)
-        told = f"{lines(name)} lines, {len(automaton.signals)} signals, {len(certificate.helpers)} helpers"
+        counts = f"{lines(name)} lines, {len(automaton.signals)} signals, {len(certificate.helpers)} helpers"
         verdict, seconds = network.guarantees.verdict, time.perf_counter() - began
-        print(f"{name}: {told}, {network.n_weights:,} weights: {verdict}, {seconds:.0f} s")
+        print(f"{name}: {counts}, {network.n_weights:,} weights: {verdict}, {seconds:.0f} s")

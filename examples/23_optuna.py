@@ -1,9 +1,9 @@
-"""Optuna searches the learning rate and the width of a network; trials that fall behind are pruned by `on_update`.
+"""Optuna searches the learning rate and the width of a network; `on_update` prunes trials that fall behind.
 
     python examples/23_optuna.py [number of trials [number of updates]]
 
-Five minutes on one core. Ctrl-C ends the search, and the next start begins with the first trial again. Needs the extra
-search: pip install "maze-nca-gym[search]".
+Takes five minutes on one core. Ctrl-C ends the search, and the next search begins with the first trial again. Needs the
+extra `search`: pip install "maze-nca-gym[search]".
 """
 
 import sys
@@ -17,7 +17,7 @@ every = max(1, n_updates // 8)
 
 
 def objective(trial):
-    """Train once and return the last accuracy on validation levels, or stop where it is below the median so far."""
+    """Train once, and return the last accuracy on validation levels. Stop if the accuracy falls below the median."""
     drawn = {
         "learning_rate": trial.suggest_float("learning_rate", 1e-4, 1e-2, log=True),
         "n_channels": trial.suggest_int("n_channels", 8, 24),

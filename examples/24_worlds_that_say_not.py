@@ -1,9 +1,9 @@
-"""Worlds in which a rule reads what never comes on: `~see("WET")` in a `fixpoint`.
+"""Tasks with negation: a rule reads that a relation never comes on, such as `~see("WET")` in a `fixpoint`.
 
-    python examples/24_worlds_that_say_not.py        # all of them; or their names
+    python examples/24_worlds_that_say_not.py        # all tasks; or with names of tasks
 
-The rule that negates WET belongs to a later layer (stratum): its rounds begin once nothing changes in WET's layer. The
-exact solver, the specification and the automaton follow as in `22_worlds.py`.
+The rule that negates WET belongs to a later stratum: its rounds begin when nothing changes in WET's stratum any more.
+The exact solver, the specification and the automaton follow from the rules as in `22_worlds.py`.
 """
 
 import inspect
@@ -29,19 +29,19 @@ def near(see, name, taps=FOUR):
 
 
 def free(see, tap="C", *more):
-    """Return whether a tile is on the map, and is empty, the source, the target or of another kind that is given."""
+    """Return whether a tile is on the map and is empty, the source, the target or one of the kinds `more`."""
     return reduce(or_, (see.tile(kind, tap) for kind in (Tile.EMPTY, SOURCE, TARGET, *more)))
 
 
 def sprinkled(*numbers, share=0.3):
-    """Return a function that gives a share of the empty tiles of levels one of some kinds."""
+    """Return a function that gives a share of the empty tiles of levels one of several kinds at random."""
     return lambda rng, tiles: np.where(
         (tiles == Tile.EMPTY) & (rng.random(tiles.shape) < share), rng.choice(numbers, tiles.shape), tiles
     ).astype(np.uint8)
 
 
 def at_corners(rng, tiles):
-    """Return levels whose source is the first tile that is no wall, and whose target is the last."""
+    """Return the levels with the source on the first tile that is not a wall, and the target on the last."""
     for level in tiles:
         level[level != WALL] = Tile.EMPTY
         places = np.argwhere(level == Tile.EMPTY)
@@ -81,7 +81,7 @@ def leader():
     robot = 4
     first = fixpoint(
         "FIRST",
-        ROW=lambda see: see.tile(robot) | near(see, "ROW", "LRU"),  # one is in this row or above
+        ROW=lambda see: see.tile(robot) | near(see, "ROW", "LRU"),  # a robot is in this row or above
         AFTER=lambda see: see.tile(robot, "L") | see("AFTER", "L") | see("ROW", "U"),
         FIRST=lambda see: see.tile(robot) & ~see("AFTER"),
     )
@@ -113,7 +113,7 @@ def on_every_path():
     passed = fixpoint(
         "ALWAYS",
         GOOD=lambda see: see.tile(TARGET) | (near(see, "GOOD", "RD") & free(see)),
-        # the path that keeps to the right, and the one that keeps down: all others are between them
+        # HIGH is the path that moves right if possible, LOW moves down if possible: all other paths lie between them
         HIGH=lambda see: see("GOOD") & (see.tile(SOURCE) | see("HIGH", "L") | (see("HIGH", "U") & ~see("GOOD", "UR"))),
         LOW=lambda see: see("GOOD") & (see.tile(SOURCE) | see("LOW", "U") | (see("LOW", "L") & ~see("GOOD", "DL"))),
         ALWAYS=lambda see: see("HIGH") & see("LOW"),
@@ -184,22 +184,22 @@ WORLDS = {
 }
 
 
-def opened(name):
-    """Register a world with its environment; return its automaton."""
+def register(name):
+    """Register a task and its environment, and return its automaton."""
     register_task(WORLDS[name]())
     register_environment(f"Maze{name.title().replace('-', '')}-v0", name, max_episode_steps=256)
     return grown(name)
 
 
 def lines(name):
-    """Return the number of lines in which a world is written."""
+    """Return the number of lines of code that define a task."""
     return sum(bool(line.strip()) for line in inspect.getsource(WORLDS[name]).splitlines()[2:])
 
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or WORLDS:
-        began, automaton = time.perf_counter(), opened(name)
+        began, automaton = time.perf_counter(), register(name)
         network, certificate = compile_automaton(automaton)
-        told = f"{lines(name)} lines, {len(automaton.signals)} signals, {len(certificate.helpers)} helpers"
+        counts = f"{lines(name)} lines, {len(automaton.signals)} signals, {len(certificate.helpers)} helpers"
         verdict, seconds = network.guarantees.verdict, time.perf_counter() - began
-        print(f"{name}: {told}, {network.n_weights:,} weights: {verdict}, {seconds:.0f} s")
+        print(f"{name}: {counts}, {network.n_weights:,} weights: {verdict}, {seconds:.0f} s")

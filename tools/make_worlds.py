@@ -26,7 +26,7 @@ def row(example: dict[str, Any], name: str) -> str:
         example: the names that the example defines.
         name: name of the task in the example's `WORLDS`.
     """
-    automaton, began = example["opened"](name), time.process_time()
+    automaton, began = example["register"](name), time.process_time()
     proof = prove(automaton)
     seconds = time.process_time() - began
     try:

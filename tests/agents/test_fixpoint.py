@@ -27,7 +27,7 @@ from tests.agents.random_fixpoints import random_task
 from tests.tables import for_each, some_and_all
 
 EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples/22_worlds.py"))
-WORLDS, opened = EXAMPLE["WORLDS"], EXAMPLE["opened"]
+WORLDS, register = EXAMPLE["WORLDS"], EXAMPLE["register"]
 WALL, SOURCE, TARGET = Tile.WALL, Tile.SOURCE, Tile.TARGET
 MOVES = {"U": (-1, 0), "L": (0, -1), "D": (1, 0), "R": (0, 1)}
 ARROWS = dict(zip(MOVES, range(4, 8), strict=True))
@@ -133,8 +133,8 @@ def searched(world, maze):
 @pytest.fixture(scope="module")
 def automaton():
     """Return a function that returns the automaton of a world, which is registered from then on to the end."""
-    opened_once = cache(opened)
-    yield opened_once
+    register_once = cache(register)
+    yield register_once
     for world in {*WORLDS} & {*TASKS}:
         TASKS.remove(world)
         del maze_nca_gym.ENVIRONMENTS[id_of(world)], gym.registry[id_of(world)]

@@ -332,7 +332,7 @@ LAYERS = {
 @some_and_all("changes", [*LAYERS][:2], LAYERS)
 def test_the_kernel_checks_layers_and_refuses_changed_ones(changes, joined, tmp_path):
     example = runpy.run_path(str(Path(__file__).parents[2] / "examples/24_worlds_that_say_not.py"))
-    compile_automaton(example["opened"]("unreachable"), coq_proof=tmp_path / "printed")
+    compile_automaton(example["register"]("unreachable"), coq_proof=tmp_path / "printed")
     folder = shutil.copytree(joined, tmp_path / "compiled")
     lemmas, network = ((tmp_path / f"printed/{name}.v").read_text() for name in ("Lemmas", "Printed"))
     for old in changes:
@@ -436,8 +436,8 @@ def check_relation(text: str, n_kinds: int, passable: tuple[int, ...]) -> None:
 
 @pytest.mark.usefixtures("forgotten")
 def test_the_fire_of_the_example_is_printed_or_the_lemma_is_named_that_is_too_hard(monkeypatch):
-    opened = runpy.run_path(str(Path(__file__).parents[2] / "examples/22_worlds.py"))["opened"]
-    proof = prove(opened("fire"))
+    register = runpy.run_path(str(Path(__file__).parents[2] / "examples/22_worlds.py"))["register"]
+    proof = prove(register("fire"))
     text = printed_theorem(proof)
     assert printed_automaton(proof.automaton) in text
     check_relation(text, 5, passable=(0, 2, 3))
