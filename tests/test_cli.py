@@ -565,6 +565,13 @@ def test_help_lists_the_commands(words: tuple[str, ...], capsys: pytest.CaptureF
     assert "needs a command before --foo; --help lists all" in capsys.readouterr().err
 
 
+def test_the_page_of_commands_lists_every_command() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "commands.md").read_text(encoding="utf-8")
+    calls = [call for line in page.splitlines() for call in re.findall("`(.*?)`", line.partition(" | ")[0])]
+    for name, _ in commands():
+        assert any(f"{call} ".startswith(f"{name} ") for call in calls), name
+
+
 def test_every_command_has_examples_and_help_in_the_words_of_a_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     for name, command in commands():
         assert main([*name.split(), "--help"]) == main(["help", *name.split()]) == 0

@@ -208,7 +208,7 @@ class TestTheBuiltSite:
 
     def test_tables_of_texts_can_be_shown_as_lists(self, site):
         page = text_of(site / "policies.html")
-        assert '<td data-name="when to take it">to begin with: written by hand' in page
+        assert '<td data-name="origin">hand-coded, the paper' in page
         assert page.count("<table>") >= 1, "the figures are numbers"
 
     @pytest.mark.parametrize("folder", ["play", "article"])

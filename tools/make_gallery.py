@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, iterate, load
 from maze_nca_gym.mazes import GENERATORS, Tile, Tiles, clear_endpoints, generate, one_hot, solvers
+from maze_nca_gym.cli.levels import load_population
 from maze_nca_gym.rendering import Snapshot, captioned, contact_sheet, draw_level, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
 
@@ -272,6 +273,20 @@ def draw_levels(folder: Path) -> Path:
     return save_png(folder / "levels.png", contact_sheet(pictures, columns=3, gap=24))
 
 
+def draw_evolved(folder: Path) -> Path:
+    """Write the hardest level of a pack whose first ancestor was solved, beside this ancestor, as evolved.png."""
+    pack = load_population("evolved-shortest-path-16")
+    lines = (pack.lineage.ancestors(int(pack.members["id"][index])) for index in pack.hardest(len(pack)))
+    line = next(line for line in lines if round(line[0].fitness, 3) == 0)  # the oldest first
+    pictures = []
+    for record in (line[0], line[-1]):
+        tiles = pack.lineage.tiles(record.id)
+        solution = solvers.shortest_path(tiles)
+        title = f"generation {record.generation}: regret {record.fitness:.2f}"
+        pictures.append(captioned(draw_level(tiles, solution, cell=16), title, size=20))
+    return save_png(folder / "evolved.png", contact_sheet(pictures, columns=2, gap=24))
+
+
 def main(folder: Path) -> None:
     """Draw all animations and levels.png into a folder."""
     torch.set_num_threads(1)
@@ -279,6 +294,7 @@ def main(folder: Path) -> None:
     for animation in (shortest_path, bidirectional_flood, depth_first, diameter, learned, healing, hero):
         print(animate(animation(), folder))
     print(draw_levels(folder))
+    print(draw_evolved(folder))
 
 
 if __name__ == "__main__":

@@ -110,6 +110,7 @@ class Policy(nn.Module):
         if tuple(channel_names[: len(answers)]) != answers:
             first = f"first {len(answers)} channels" if len(answers) > 1 else "first channel"
             raise ValueError(f"the {first} must be called {', '.join(map(repr, answers))}, got {tuple(channel_names)}")
+        check(len({*channel_names}) == len(channel_names), f"two channels have the same name: {tuple(channel_names)}")
         if self.highlight == Policy.highlight:
             self.highlight = answers[PATH]
         self.n_tiles = n_tiles

@@ -177,6 +177,7 @@ def find_policy(name: str) -> PolicyInfo:
     name = os.path.expanduser(name)
     before, rest = split_prefix(name)
     if before == SYMMETRISED:
+        check(split_prefix(rest)[0] != SYMMETRISED, f"a policy can be {SYMMETRISED!r} only once, got {name}")
         info = find_policy(rest)
         return replace(info, description=f"{info.description}; the best of eight orientations", scores={})
     if before or name.lower().endswith(MODEL_FILE) or ":" in name:

@@ -144,6 +144,7 @@ WIDE = torch.zeros(1, 2, 3, 4)
         (Policy, ["shortest-path", 2, ["path"]], "n_tiles must be at least 4 for the task shortest-path, got 2"),
         (Policy, ["diameter", 2, ["age", "path"]], "first channel must be called 'path'"),
         (Policy, ["diameter", 2, []], "first channel must be called 'path'"),
+        (Policy, ["diameter", 2, ["path", "age", "age"]], "two channels have the same name"),
         (COUNTING, [ZEROS, ZEROS[:, :1]], "needs 2 state channels, got 1"),
         (COUNTING, [torch.zeros(1, 4, 3, 3), ZEROS], "reads 2 maze channels, got 4"),
         (COUNTING, [ZEROS, WIDE], "agree in batch, height and width"),

@@ -78,8 +78,11 @@ def test_those_to_use_come_first_and_the_rest_is_asked_for():
 
 def test_the_page_of_policies_gives_the_advice_that_the_command_prints():
     page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `([\w-]+)` \| ([^|]+) \| [^|]+ \|$", page, re.MULTILINE))
-    assert rows == {name: info.when for name, info in list_policies().items()}
+    rows = re.findall(r"^\| `([\w-]+)` \| ([^|]+) \| ([\d,]+) \| [^|]+ \| ([\d.]+) \|$", page, re.MULTILINE)
+    assert {name: when for name, when, _, _ in rows} == {name: info.when for name, info in list_policies().items()}
+    for name, _, n_weights, optimal in rows:
+        score = find_policy(name).scores.get("optimal, random-16", 1.0)
+        assert (n_weights, f"{float(optimal):.2f}") == (f"{load(name).n_weights:,}", f"{100 * score:.2f}"), name
 
 
 def test_every_part_of_a_name_is_explained():

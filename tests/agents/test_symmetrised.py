@@ -182,6 +182,7 @@ def test_an_exact_policy_stays_exact() -> None:
         (lambda: load("symmetrised:symmetrised:nca-diameter"), "the Symmetrised chooses among 8 passes already"),
         (lambda: load("symmetrised:nca-diametre"), r"unknown policy 'nca-diametre'.*nca-diameter"),
         (lambda: load("symmetrised:"), "unknown policy ''"),
+        (lambda: find_policy("symmetrised:symmetrised:nca-diameter"), "'symmetrised:' only once"),
         (lambda: find_policy("symmetrised:nca-diametre"), "unknown policy 'nca-diametre'"),
         (lambda: Symmetrised("nca-diameter"), r"takes a Policy, got 'nca-diameter'; .* load\('symmetrised:NAME'\)"),
         (lambda: load("symmetrised:all-shortest-paths"), "draws all shortest paths"),
