@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, iterate, load
-from maze_nca_gym.mazes import GENERATORS, Tile, Tiles, clear_endpoints, generate, one_hot, solvers
 from maze_nca_gym.cli.levels import load_population
+from maze_nca_gym.mazes import GENERATORS, Tile, Tiles, clear_endpoints, generate, one_hot, solvers
 from maze_nca_gym.rendering import Snapshot, captioned, contact_sheet, draw_level, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
 
