@@ -1,4 +1,4 @@
-"""What the tests of commands share: the command as a process, and the files that it leaves."""
+"""Common functions of the tests of commands: the command as a process, and its files."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from maze_nca_gym.cli.output import one_command
 from maze_nca_gym.support.options import options_of_call
 
 RUN = [sys.executable, "-c", "from maze_nca_gym.cli import main; raise SystemExit(main())"]
-"""The command in a process of its own, to which its arguments are added."""
+"""The command in its own process; add its arguments."""
 
 
 def files(folder: str | Path = ".") -> list[str]:
-    """All files in a folder and below, by their paths from there."""
+    """Return all files in a folder and its subfolders, by their relative paths."""
     return sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file())
 
 
 def given(command: str) -> dict[str, Any]:
-    """The options that a command line gives, by name."""
+    """Return the options of a command line by name."""
     words = shlex.split(command)
     with one_command():
         return dict(COMMANDS.read(words[words[0] == "maze-nca-gym" :], "maze-nca-gym").keywords)
 
 
 def configuration(command: str) -> TrainingConfig:
-    """The configuration that a command line of `train` means."""
+    """Return the configuration of a command line of `train`."""
     options = given(command)
     preset = options.pop("preset", "fast")
     return changed(preset, **{name: value for name, value in options.items() if name not in options_of_call(train)})
 
 
 def commands(within: Commands = COMMANDS, above: str = "") -> Iterator[tuple[str, Command]]:
-    """All commands by the words that name them."""
+    """Return all commands by their words."""
     for name, command in within.within.items():
         if isinstance(command, Commands):
             yield from commands(command, f"{above}{name} ")

@@ -1,4 +1,4 @@
-"""What every test shares: a headless display, one thread, an interpreter in place of a GPU, compiled kernels."""
+"""Common settings of all tests: a headless display, one thread, an interpreter instead of a GPU, compiled kernels."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ settings.load_profile("repeatable")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs a GPU where there is none."""
+    """Skip tests that need a GPU on machines without a GPU."""
     if item.get_closest_marker("gpu") and not torch.cuda.is_available():
         pytest.skip("torch finds no CUDA GPU")
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _compiled_kernels(worker_id: str) -> None:
-    """Compile every kernel, or load it; each worker begins elsewhere, so that in a fresh installation they share it."""
+    """Compile or load every kernel. Each worker begins at another kernel, so workers share a fresh compilation."""
     names = entries()
     number = 0 if worker_id == "master" else int(worker_id.removeprefix("gw"))
     begin = number * len(names) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -60,7 +60,7 @@ def _compiled_kernels(worker_id: str) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _no_fsync() -> Iterator[None]:
-    """No file of a test has to survive a power cut, and waiting for the disk takes a thirtieth of all time."""
+    """Test files need not survive a power cut, and waiting for the disk would take a thirtieth of the time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
         yield
@@ -68,7 +68,7 @@ def _no_fsync() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _few_are_validated() -> Iterator[None]:
-    """Runs of a few updates validate on few levels, which otherwise takes half of their time."""
+    """Runs of a few updates validate on few levels, because validation would take half of their time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("maze_nca_gym.agents.training.data.MOST_VALIDATED", 64)
         yield
@@ -76,7 +76,7 @@ def _few_are_validated() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[str, Callable[[Path], Any]], Path]:
-    """What is made once for all workers: `once(name, make)` is a folder that one of them has filled by `make`."""
+    """`once(name, make)` is a folder that one of the workers has filled by `make`, for all workers."""
     shared = tmp_path_factory.getbasetemp()
     if worker_id != "master":  # a worker's folder lies in that of the session
         shared = shared.parent
@@ -94,13 +94,13 @@ def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[
 
 @pytest.fixture(autouse=True)
 def _one_thread() -> None:
-    """Tests of commands and of threads choose other numbers."""
+    """Tests of commands and of threads choose other numbers of threads."""
     torch.set_num_threads(1)
 
 
 @pytest.fixture
 def forgotten() -> Iterator[None]:
-    """What is registered meanwhile is no part of other tests; a module that did it is imported anew by the next."""
+    """Registrations of a test end with the test. A module that registers is imported again by the next test."""
     tables: list[dict[str, Any]] = [ENVIRONMENTS, gym.registry]
     before = {id(table): set(table) for table in (*Registry._all, *tables)}
     modules = set(sys.modules)
@@ -117,7 +117,7 @@ def forgotten() -> Iterator[None]:
 
 @pytest.fixture
 def nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package's own names alone, since a recorded command names whatever other tests have registered."""
+    """Only the package's own names are registered, because a recorded command names registrations of other tests."""
     for table in Registry._all:
         own = {name: entry for name, entry in table.items() if table.ships(name)}
         monkeypatch.setattr(table, "_entries", own)
@@ -133,7 +133,7 @@ def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def plays(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """`plays(n)` is a user of `play` who asks for the next level when one has ended, and closes the window after n."""
+    """`plays(n)` is a user of `play` who requests the next level after each level, and closes the window after n."""
     import pygame
 
     def user(n: int) -> None:
@@ -152,7 +152,7 @@ def plays(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 @pytest.fixture
 def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs draw nothing, which takes longest; pictures have tests of their own."""
+    """Runs draw no pictures, because pictures are slow and have their own tests."""
     for name in ("training.figures.draw_rollouts", "training.curves.draw_curves"):
         monkeypatch.setattr(f"maze_nca_gym.agents.{name}", lambda *_: None)
     monkeypatch.setattr("maze_nca_gym.agents.evolution.figures.draw_evolution", lambda *_: None)
@@ -160,7 +160,7 @@ def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def few_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trainings validate on few levels, and hold none out, which takes most of a short one and has tests of its own."""
+    """Trainings validate on few levels and hold no levels out, because both are slow and have their own tests."""
     training = "maze_nca_gym.agents.training"
     monkeypatch.setattr(f"{training}.data.MOST_VALIDATED", 16)
     for module in ("data", "evolving_levels"):

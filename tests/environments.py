@@ -1,4 +1,4 @@
-"""Environments that have begun, and that do the same in every form."""
+"""Environments after a reset, in all forms with equal results."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Env = TypeVar("Env")
 
 
 def started(env: Env, seed: int = 0) -> Env:
-    """The environment itself, after a reset."""
+    """Return the base environment after a reset."""
     env.reset(seed=seed)  # type: ignore[attr-defined]
     return env
 
 
 def state_of_all_backends(tiles: Any, targets: Any, action: NDArray[np.float32], judge: Any) -> dynamics.State:
-    """The state after an action on new episodes; a device scores it the same, and so do episodes one by one."""
+    """Return the state after an action on new episodes, and check equal scores on a device and in single episodes."""
     device, n_channels = DeviceBackend(torch.device("cpu")), action.shape[1]
     arrays = dynamics.transition(dynamics.initial(tiles, targets, 4, n_channels), action, judge)
     tensors = device.transition(device.initial(tiles, targets, 4, n_channels), torch.from_numpy(action), judge)
@@ -35,7 +35,7 @@ def state_of_all_backends(tiles: Any, targets: Any, action: NDArray[np.float32],
 def step_of_a_vector(
     id: str, levels: Any, actions: NDArray[np.float32], output: str
 ) -> tuple[Any, dict[str, Any], list[float], list[bool]]:
-    """A vector after a step on levels, each as in a single environment; infos of its reset, rewards and ends."""
+    """Return a vector after a step on levels, and check infos, rewards and ends against single environments."""
     vector = gym.make_vec(id, num_envs=len(levels), levels=levels, output=output, render_mode="ansi")
     _, begun = vector.reset(seed=0, options={"level": levels})
     _, rewards, ended, _, infos = vector.step(torch.from_numpy(actions) if output == "torch" else actions)

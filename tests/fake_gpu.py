@@ -38,7 +38,7 @@ static c10::impl::DeviceGuardImplRegistrar guard(c10::kCUDA, new c10::impl::Fake
 
 
 def pretend() -> None:
-    """Give this process a GPU that is none."""
+    """Give this process a GPU that does not exist."""
     spec = find_spec("torch")
     assert spec is not None
     assert spec.origin is not None

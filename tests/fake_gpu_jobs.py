@@ -38,7 +38,7 @@ from maze_nca_gym.support import transfer
 GPU = torch.device("cuda", 0)
 MOVE = nn.Module.to
 WAITING = ("_linalg_", "_unique", "bincount", "masked_select", "repeat_interleave", "equal.default")
-"""Parts of names of operators that wait for a GPU, besides those whose results `FakeTensorMode` cannot know."""
+"""Parts of names of operators that wait for a GPU, besides operators whose results `FakeTensorMode` cannot know."""
 
 
 class FakeGpu(TorchDispatchMode):
@@ -99,7 +99,7 @@ class FakeGpu(TorchDispatchMode):
         return tensor
 
     def upload(self, array: np.ndarray, device: torch.device) -> Tensor:
-        """Stand in for `transfer.upload`, and remember levels."""
+        """Replace `transfer.upload`, and remember levels."""
         self.n_uploads += 1
         if array.ndim > 2:
             self._levels[(f"torch.{array.dtype}", *array.shape[1:])] = array.copy()
@@ -107,7 +107,7 @@ class FakeGpu(TorchDispatchMode):
             return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
     def move(self, module: nn.Module, *where: object) -> nn.Module:
-        """Stand in for `nn.Module.to`, which may wait."""
+        """Replace `nn.Module.to`, which may wait."""
         with self._allowed():
             return MOVE(module, *where)
 
@@ -118,7 +118,7 @@ class FakeGpu(TorchDispatchMode):
         self._uploading = False
 
     def read(self, tensor: Tensor) -> Tensor:
-        """Stand in for the function by which `transfer` reads: return levels that were uploaded, or else ones."""
+        """Replace the function with which `transfer` reads: return uploaded levels, or otherwise ones."""
         if not isinstance(tensor, FakeTensor):
             return tensor
         self.n_reads += 1
@@ -129,7 +129,7 @@ class FakeGpu(TorchDispatchMode):
 
 
 def updates(config: TrainingConfig, n_reads: int = 0) -> Callable[[FakeGpu], None]:
-    """Make two updates, which may read so often each after they have filled their pools."""
+    """Return a job of two updates, each of which may read `n_reads` times after the pools are full."""
 
     def job(gpu: FakeGpu) -> None:
         stream = LevelStream(config)
@@ -149,7 +149,7 @@ def updates(config: TrainingConfig, n_reads: int = 0) -> Callable[[FakeGpu], Non
 
 
 def iterations(name: str) -> Callable[[FakeGpu], None]:
-    """Let a policy that ships iterate, say whether it has finished, and act."""
+    """Return a job in which an included policy iterates, reports whether it has finished, and acts."""
 
     def job(gpu: FakeGpu) -> None:
         policy = load(name).to(GPU)
@@ -168,7 +168,7 @@ def iterations(name: str) -> Callable[[FakeGpu], None]:
 
 
 def episodes(id: str, mode: str) -> Callable[[FakeGpu], None]:
-    """Step environments past the ends of their episodes; a step reads once, and uploads twice."""
+    """Return a job that steps environments past the ends of episodes; a step reads once and uploads twice."""
 
     def job(gpu: FakeGpu) -> None:
         options = {"device": "cuda", "output": "torch", "autoreset_mode": mode, "max_episode_steps": 3}
@@ -186,19 +186,19 @@ def episodes(id: str, mode: str) -> Callable[[FakeGpu], None]:
 
 
 def play(gpu: FakeGpu) -> None:
-    """Make steps of a session with a policy there."""
+    """Return a job with the steps of a session."""
     session = Session(load("nca-shortest-path").to(GPU), "nca", 0, size=5)
     assert [session.step(), session.step()] == ["", ""]
     session.finished()
 
 
 def whole(call: Callable[[], object]) -> Callable[[FakeGpu], object]:
-    """Call a function of the package, which may read at will."""
+    """Return a job that calls a function of the package, which may read any number of times."""
     return lambda gpu: call()
 
 
 def jobs(every: bool) -> dict[str, Callable[[FakeGpu], object]]:
-    """Return all jobs by name, or some that take a few seconds."""
+    """Return all jobs by name, or only the jobs that take a few seconds."""
     waits = {"healing": 2, "extrapolate": 2, "extrapolate-diameter": 5, "evolved": 1}
     made = {
         f"update of {name}": updates(small(name), next((n for end, n in waits.items() if name.endswith(end)), 0))
@@ -229,11 +229,11 @@ FAULTS: dict[str, Callable[[Tensor, Tensor], object]] = {
     "tensors of both": lambda there, here: there + here,
     "eigenvalues": lambda there, here: torch.linalg.eigh(there[:, None] * there),
 }
-"""What fails or waits on a GPU, of a tensor there and one of the CPU."""
+"""Name -> function of a tensor on the GPU and a tensor on the CPU that fails or waits on a GPU."""
 
 
 def main(every: bool) -> None:
-    """Run jobs and faults; print a line of JSON for each, with its error or null, its reads and calls of operators."""
+    """Run jobs and faults; print a line of JSON for each, with its error or null, its reads and its operators."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     torch.__future__.set_overwrite_module_params_on_conversion(True)

@@ -1,11 +1,11 @@
-"""Models with random weights, by names that `load` takes."""
+"""Models with random weights, under names that `load` accepts."""
 
 from __future__ import annotations
 
 from maze_nca_gym.agents.policies.learned import MLP
 
 FRESH_MLP = "fresh_models:fresh_mlp"
-"""No MLP ships: the paper's completes nothing."""
+"""No MLP is included, because the paper's MLP completes nothing."""
 
 
 def fresh_mlp() -> MLP:

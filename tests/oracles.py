@@ -25,12 +25,12 @@ ORDERS = st.permutations("ULDR").map("".join)
 
 
 def in_order(order: str) -> list[Place]:
-    """The moves of an order of directions."""
+    """Return the moves of an order of directions."""
     return [MOVES["ULDR".index(towards)] for towards in order]
 
 
 def grid_graph(tiles: NDArray[np.uint8], order: str = "ULDR") -> nx.DiGraph:
-    """The free tiles of one level, each with edges to its free neighbours in an order of directions."""
+    """Return the graph of the free tiles of a level, with neighbours in an order of directions."""
     graph = nx.DiGraph()
     graph.add_nodes_from((int(row), int(col)) for row, col in np.argwhere(tiles != Tile.WALL))
     for row, col in list(graph):
@@ -41,13 +41,13 @@ def grid_graph(tiles: NDArray[np.uint8], order: str = "ULDR") -> nx.DiGraph:
 
 
 def place_of(tiles: NDArray[np.uint8], tile: Tile) -> Place:
-    """The one place of that tile."""
+    """Return the only position of a kind of tile."""
     ((row, col),) = np.argwhere(tiles == tile)
     return int(row), int(col)
 
 
 def mask_of(places: Iterable[Place], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """A bool grid of the shape, True at the places."""
+    """Return a bool grid of a shape that is True at the positions."""
     mask = np.zeros(shape, np.bool_)
     for place in places:
         mask[place] = True
@@ -55,14 +55,14 @@ def mask_of(places: Iterable[Place], shape: tuple[int, ...]) -> NDArray[np.bool_
 
 
 def canonical_shortest_path(tiles: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
-    """The path from source to target, None where there is none."""
+    """Return the path from source to target, or None."""
     paths = nx.shortest_path(grid_graph(tiles), place_of(tiles, Tile.SOURCE))
     target = place_of(tiles, Tile.TARGET)
     return mask_of(paths[target], tiles.shape) if target in paths else None
 
 
 def first_path_of_search(tiles: NDArray[np.uint8], order: str) -> NDArray[np.bool_] | None:
-    """The path of a breadth-first search from the source, by a queue, that visits neighbours in an order."""
+    """Return the path of a breadth-first search from the source, with neighbours in an order of directions."""
     source, target = place_of(tiles, Tile.SOURCE), place_of(tiles, Tile.TARGET)
     before, queue = {source: source}, deque([source])
     while queue:
@@ -82,7 +82,7 @@ def first_path_of_search(tiles: NDArray[np.uint8], order: str) -> NDArray[np.boo
 
 
 def path_by_distances(tiles: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
-    """The same as `canonical_shortest_path`, for large levels: a walk along distances to the target."""
+    """Return the path of `canonical_shortest_path` for large levels, by a walk along distances to the target."""
     place, distances = place_of(tiles, Tile.SOURCE), distance_grid(tiles, place_of(tiles, Tile.TARGET))
     path = [place] if distances[place] >= 0 else []
     while path and distances[path[-1]] > 0:
@@ -93,7 +93,7 @@ def path_by_distances(tiles: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
 
 
 def canonical_diameter(tiles: NDArray[np.uint8], order: str = "ULDR") -> NDArray[np.bool_] | None:
-    """The first strictly longest of all pairs' shortest paths, None where no tile is free."""
+    """Return the first of the longest shortest paths between all pairs of tiles, or None without free tiles."""
     graph = grid_graph(tiles, order)
     best: list[Place] = []
     for start in graph:
@@ -103,7 +103,7 @@ def canonical_diameter(tiles: NDArray[np.uint8], order: str = "ULDR") -> NDArray
 
 
 def distance_grid(tiles: NDArray[np.uint8], start: Place) -> NDArray[np.int32]:
-    """Moves from `start` to every tile, -1 where it does not reach."""
+    """Return the number of moves from `start` to every tile, -1 if there is no path."""
     distances = np.full(tiles.shape, -1, np.int32)
     for place, length in nx.single_source_shortest_path_length(grid_graph(tiles), start).items():
         distances[place] = length
@@ -111,7 +111,7 @@ def distance_grid(tiles: NDArray[np.uint8], start: Place) -> NDArray[np.int32]:
 
 
 def eccentricity_grid(tiles: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """The largest of every tile's distances, -1 at walls."""
+    """Return the eccentricity of every tile, -1 at walls."""
     eccentricities, graph = np.full(tiles.shape, -1, np.int32), grid_graph(tiles)
     for place in graph:
         eccentricities[place] = max(nx.single_source_shortest_path_length(graph, place).values())
@@ -119,7 +119,7 @@ def eccentricity_grid(tiles: NDArray[np.uint8]) -> NDArray[np.int32]:
 
 
 def optimal_shortest_paths(tiles: NDArray[np.uint8]) -> set[frozenset[Place]]:
-    """All shortest paths from source to target, as sets of tiles."""
+    """Return all shortest paths from source to target, as sets of tiles."""
     source, target = place_of(tiles, Tile.SOURCE), place_of(tiles, Tile.TARGET)
     try:
         return {frozenset(path) for path in nx.all_shortest_paths(grid_graph(tiles), source, target)}
@@ -128,7 +128,7 @@ def optimal_shortest_paths(tiles: NDArray[np.uint8]) -> set[frozenset[Place]]:
 
 
 def optimal_diameters(tiles: NDArray[np.uint8]) -> set[frozenset[Place]]:
-    """All shortest paths, as sets of tiles, between any two tiles as far apart as the diameter."""
+    """Return all diameters as sets of tiles: all shortest paths between two tiles at the largest distance."""
     graph = grid_graph(tiles)
     lengths = {start: nx.single_source_shortest_path_length(graph, start) for start in graph}
     diameter = max((max(reached.values()) for reached in lengths.values()), default=0)
@@ -142,7 +142,7 @@ def optimal_diameters(tiles: NDArray[np.uint8]) -> set[frozenset[Place]]:
 
 
 def all_shortest_paths(tiles: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], int]:
-    """The tiles of all shortest paths from source to target, and their moves; none and 0 where there is no path."""
+    """Return the tiles of all shortest paths from source to target, and their moves; none and 0 without a path."""
     source, target = place_of(tiles, Tile.SOURCE), place_of(tiles, Tile.TARGET)
     forth, back = (distance_grid(tiles, place) for place in (source, target))
     length = int(forth[target])
@@ -151,7 +151,7 @@ def all_shortest_paths(tiles: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], int
 
 
 def depth_first_order(tiles: NDArray[np.uint8], source: Place) -> NDArray[np.int64]:
-    """The number of each visit of a search that prefers down, right, up, left; -1 where it never comes."""
+    """Return the number of each visit of a search that prefers down, right, up, left; -1 for unvisited tiles."""
     order = np.full(tiles.shape, -1)
     stack, n_visits = [source], 0
     while stack:
@@ -166,26 +166,26 @@ def depth_first_order(tiles: NDArray[np.uint8], source: Place) -> NDArray[np.int
 
 
 def all_subsets(shape: tuple[int, int]) -> NDArray[np.bool_]:
-    """(2 ** (H * W), H, W): every set of tiles."""
+    """Return every set of tiles, (2 ** (H * W), H, W)."""
     places = [(row, col) for row in range(shape[0]) for col in range(shape[1])]
     sets = chain.from_iterable(combinations(places, size) for size in range(len(places) + 1))
     return np.stack([mask_of(chosen, shape) for chosen in sets])
 
 
 def is_connected(tiles: NDArray[np.uint8]) -> bool:
-    """Whether the free tiles are one component."""
+    """Return whether the free tiles are connected."""
     graph = grid_graph(tiles)
     return len(graph) > 0 and nx.is_strongly_connected(graph)
 
 
 def is_tree(tiles: NDArray[np.uint8]) -> bool:
-    """Whether exactly one path joins any two free tiles."""
+    """Return whether exactly one path joins any two free tiles."""
     return nx.is_tree(grid_graph(tiles).to_undirected())
 
 
 @st.composite
 def mazes(draw: st.DrawFn, largest: int = 12, least: int = 1) -> NDArray[np.uint8]:
-    """(H, W) empty tiles and walls of any density, connected or not, with a wall border or without."""
+    """Return a strategy of (H, W) mazes of any density, connected or not, with or without a border."""
     shape = draw(st.tuples(st.integers(least, largest), st.integers(least, largest)))
     palette = draw(st.sampled_from([[0, 1], [0, 0, 0, 1], [0, 1, 1, 1]]))
     tiles = draw(hnp.arrays(np.uint8, shape, elements=st.sampled_from(palette)))
@@ -194,7 +194,7 @@ def mazes(draw: st.DrawFn, largest: int = 12, least: int = 1) -> NDArray[np.uint
 
 @st.composite
 def levels_with_endpoints(draw: st.DrawFn, largest: int = 12) -> NDArray[np.uint8]:
-    """`mazes` with one source and one target on any two tiles, joined by a path or not."""
+    """Return a strategy of `mazes` with one source and one target, connected or not."""
     tiles = draw(mazes(largest).filter(lambda maze: maze.size > 1)).copy()
     first, second = draw(st.lists(st.integers(0, tiles.size - 1), min_size=2, max_size=2, unique=True))
     tiles.flat[first], tiles.flat[second] = Tile.SOURCE, Tile.TARGET

@@ -1,4 +1,4 @@
-"""Tasks of one's own for a while: any, and those of the examples, which have kinds of tile and marks of their own."""
+"""Users' tasks for the duration of a test: any task, and the examples' tasks with new kinds of tile and marks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLES = {
     "key-and-door": "19_key_and_door",
 }
 COMPARED: set[str] = set()
-"""Tasks whose specification this process has compared with their solver, which takes a second or two."""
+"""Tasks whose specification was compared with their solver in this process, which takes a second or two."""
 IDS = {
     "weighted-terrain": "MazeWeightedTerrain-v0",
     "nearest-target": "MazeNearestTarget-v0",
@@ -32,7 +32,7 @@ IDS = {
 
 @contextmanager
 def registered(task: Task, id: str) -> Iterator[None]:
-    """A task and its environment, for a while."""
+    """Register a task and its environment within the block."""
     register_task(task)
     maze_nca_gym.register_environment(id, task.name, max_episode_steps=8)
     try:
@@ -44,7 +44,7 @@ def registered(task: Task, id: str) -> Iterator[None]:
 
 @contextmanager
 def own_tasks(folder: Path, *tasks: str) -> Iterator[dict[str, Any]]:
-    """The examples, or those of some tasks, as modules that `--import` can name, whose import registers the tasks."""
+    """Return the examples, or some of them, as modules that `--import` can name; their import registers the tasks."""
     names = {task: task.replace("-", "_") for task in tasks or EXAMPLES}
     for task, name in names.items():
         shutil.copy(Path(__file__).parents[1] / "examples" / f"{EXAMPLES[task]}.py", folder / f"{name}.py")

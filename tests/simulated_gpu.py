@@ -39,7 +39,7 @@ class SimulatedGpu(TorchFunctionMode):
             return not tensor.is_meta and tensor.untyped_storage()._cdata in self._storages
 
     def mark(self, values: Any) -> Any:
-        """Note that tensors are on the GPU; return them."""
+        """Note that tensors are on the GPU, and return them."""
         with torch._C.DisableTorchFunction():
             for tensor in _tensors(values):
                 storage = tensor.untyped_storage()
@@ -47,7 +47,7 @@ class SimulatedGpu(TorchFunctionMode):
         return values
 
     def read(self, tensor: Tensor) -> Tensor:
-        """Stand in for the function by which `transfer` reads."""
+        """Replace the function with which `transfer` reads."""
         if self.has(tensor):
             self.n_reads += 1
         return tensor.cpu()
@@ -110,7 +110,7 @@ def tf32_allowed() -> set[bool]:
 
 
 class _GeneratorOnCpu(torch.Generator):
-    """A generator for any device, whose numbers are the CPU's; a class, since annotations name it."""
+    """A generator for any device with the numbers of the CPU; a class, because annotations name it."""
 
     def __new__(cls, device: Any = "cpu") -> _GeneratorOnCpu:
         return super().__new__(cls)

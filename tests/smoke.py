@@ -52,7 +52,7 @@ PICTURES = (
     *("runs/one/curves.png", "runs/one/rollouts.png", "solved/episode.png", "evaluated/iterations.png"),
     *("measured/leaderboard.png", "evolved/curves.png", "evolved/hardest.gif", "swept/curves.png"),
 )
-"""Pictures that they draw."""
+"""The pictures that the commands draw."""
 SWEEP = """
 preset = "fast"
 seeds = 1
@@ -65,7 +65,7 @@ n_iterations = 2
 
 
 def failures() -> list[str]:
-    """Return what fails, in the working folder."""
+    """Run all commands in the working folder, and return the messages of the failures."""
     Path("sweep.toml").write_text(SWEEP)
     np.save("maze.npy", np.array([[2, 0, 3]], np.uint8))
     ran, plain = {}, sweeps.run_all

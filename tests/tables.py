@@ -1,4 +1,4 @@
-"""Tests of tables: all rows of one behaviour are one test."""
+"""Helpers for tests with tables: all rows of one behaviour are one test."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def refused(message: str, call: Callable[..., Any], *arguments: Any, **options: 
 
 
 def some_and_all(names: str, some: Iterable[Any], all_of_them: Iterable[Any]) -> Any:
-    """Run a test for a few rows in every run of the tests, and for all of them in the slow ones, one case each."""
+    """Run a test for a few rows by default, and for all rows, one case each, among the slow tests."""
     rows = {"some": list(some), "all": list(all_of_them)}
     slow = pytest.param(rows["all"], marks=pytest.mark.slow)
     return pytest.mark.parametrize(names, [rows["some"], slow], ids=list(rows))

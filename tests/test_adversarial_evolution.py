@@ -1,4 +1,4 @@
-"""Levels that evolve against whoever plays them, one environment at a time."""
+"""Levels that evolve against agents, in single environments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.rendering.edits import Paint
 
 SMALL: dict[str, Any] = {"capacity": 8, "n_initial": 8, "n_offspring": 4, "evolve_every": 0, "evolve_below": None}
-"""A small population that evolves all the time."""
+"""Options of a small population that always evolves."""
 
 
 def bare(max_episode_steps: int = 1, **options: Any) -> gym.Env[Any, Any]:
@@ -33,7 +33,7 @@ def bare(max_episode_steps: int = 1, **options: Any) -> gym.Env[Any, Any]:
 
 
 def evolving(population: Any = None, env: Any = None, **options: Any) -> AdversarialEvolution:
-    """Episodes of one step, whose regret is what the accuracy lacks of 1, as `finish` has it."""
+    """Return an environment with episodes of one step, whose regret is 1 minus the accuracy, as `finish` needs."""
     given = {**({} if population else {"score": "accuracy", **SMALL}), **options}
     return AdversarialEvolution(bare() if env is None else env, population, **given)
 
@@ -43,7 +43,7 @@ def tiles_of(env: Any) -> Any:
 
 
 def finish(env: Any, regret: float) -> dict[str, Any]:
-    """Play the episode so that its accuracy is 1 - this regret, in [0, 1]: a path of strength s has 1 - (1 - s)^2."""
+    """Play the episode with a regret in [0, 1], by a path of strength s, whose accuracy is 1 - (1 - s)^2."""
     strength = 1 - np.sqrt(regret)
     ended = False
     while not ended:
@@ -59,7 +59,7 @@ def kind(info: dict[str, Any]) -> str:
 
 
 def play(env: Any, n: int, regret: Any = 0.25, seed: int | None = 0) -> list[dict[str, Any]]:
-    """The infos of n resets; a regret may be a function of them."""
+    """Return the infos of n resets. A regret may be a function of the info."""
     infos = []
     for episode in range(n):
         _, info = env.reset(seed=seed if episode == 0 else None)
@@ -75,7 +75,7 @@ def arrays_of(population: LevelPopulation) -> tuple[dict[str, Any], Any]:
 
 
 def measured(fitness: list[float], task: str = "shortest-path", size: int = 5, **config: Any) -> LevelPopulation:
-    """A population of random levels with those regrets."""
+    """Return a population of random levels with these regrets."""
     population = LevelPopulation(PopulationConfig(task, **{"capacity": len(fitness), "score": "accuracy", **config}))
     levels = generate(np.random.default_rng(9), len(fitness), size, endpoints=task == "shortest-path")
     population.insert(population.fresh(levels), fitness, np.zeros(len(fitness)))
@@ -398,7 +398,7 @@ def test_paths_grow_beyond_what_the_agent_can_do(task: str, longest: int) -> Non
 
 
 def test_paths_grow_by_the_loss_and_shrink_by_the_accuracy() -> None:
-    """An agent that draws paths half and one tile too many: by the accuracy it counts most beside short ones."""
+    """An agent that draws half of each path and one tile too many. Accuracy weighs such a tile most on short paths."""
     means = {}
     for regret in ("loss", "accuracy"):
         env = AdversarialEvolution(bare(size=6), score=regret, **{**SMALL, "capacity": 60, "n_initial": 60})

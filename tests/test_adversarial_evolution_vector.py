@@ -1,4 +1,4 @@
-"""Levels that evolve in many environments at once, against single ones."""
+"""Levels that evolve in many environments at once, compared with single environments."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def make_sync(num_envs: int, mode: AutoresetMode, **options: Any) -> SyncVectorE
 
 
 def act(maze: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A path that solves levels whose source and target touch, at once, and has various regrets on others."""
+    """Return a path that solves levels with adjacent source and target at once, and has various regrets on others."""
     free, endpoints = 1 - maze[:, 1], maze[:, 2:].sum(axis=1)
     strength = free.sum(axis=(1, 2), keepdims=True) % 4 / 10
     return np.asarray(np.maximum(endpoints, strength * free), np.float32)[:, None]
@@ -54,7 +54,7 @@ def to_numpy(value: Any) -> Any:
 
 
 def play(env: Any, n_steps: int, seed: Any = 0, tensors: str | None = None) -> Iterator[Any]:
-    """Results of resets and steps; with autoreset disabled, what has ended is reset at once."""
+    """Return the results of resets and steps. With autoreset disabled, ended episodes are reset at once."""
     observation, infos = env.reset(seed=seed)
     yield deepcopy(to_numpy(observation)), deepcopy(to_numpy(infos))
     for _ in range(n_steps):
@@ -69,7 +69,7 @@ def play(env: Any, n_steps: int, seed: Any = 0, tensors: str | None = None) -> I
 
 
 def levels_of(results: Iterator[Any]) -> list[Any]:
-    """Level ids, generations and mazes, where episodes begin."""
+    """Return level ids, generations and mazes at the beginnings of episodes."""
     found = []
     for observation, *_, infos in results:
         rows = np.flatnonzero(infos.get("_level_id", []))

@@ -64,7 +64,7 @@ def own_task() -> Iterator[None]:
 
 
 class Knows(Policy):
-    """Draws the exact answer in one iteration, on the CPU."""
+    """A policy that draws the exact answer in one iteration, on the CPU."""
 
     def __init__(self) -> None:
         super().__init__(TASK.name, n_tiles=4, channel_names=("path", "room", "unused"))
@@ -76,7 +76,7 @@ class Knows(Policy):
 
 
 def predictions() -> Any:
-    """The answer; another optimum; the path alone; half of everything; nothing; both, exchanged."""
+    """Return predictions: the answer, another optimum, only the path, half of all, nothing, both exchanged."""
     target = solve(TILES)
     drawn = target.astype(np.float32)
     drawn[1, 0] = solvers.shortest_path(TILES, "RDLU")[1]

@@ -1,4 +1,4 @@
-"""Arrays that users pass, at every door that takes some."""
+"""Arrays from users, in every function that takes arrays."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_mask_is_never_lost(call: Callable[[], Any], monkeypatch: pytest.Monke
 
 
 OTHERS = {"task": "nope", "array": np.full((1, 5, 2), 255, np.uint8), "list": [[]], "object": object(), "number": 1.5}
-"""Values that no argument below takes."""
+"""Values that every argument below refuses."""
 
 
 @for_each("other", OTHERS.values())
@@ -128,7 +128,7 @@ def test_values_of_another_kind_are_refused(
 
 @for_each("order", ["", "UUDL", "ULDRULDR", "uldr", None])
 def test_an_order_is_a_permutation(order: Any) -> None:
-    """Every function that takes an order of directions."""
+    """Call every function that takes an order of directions."""
     for call in (mazes.first_steps, mazes.branches, solvers.shortest_path, solvers.diameter, mazes.Graph.of(MAZE)):
         call = getattr(call, "shortest_path", call)
         tiles = MAZE[None] if call in (mazes.first_steps, mazes.branches) else MAZE

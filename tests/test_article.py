@@ -1,4 +1,4 @@
-"""The article docs/article: it is whole and small, its figures do what the package does, its numbers are measured."""
+"""The article docs/article is complete and small, its figures agree with the package, and its numbers are measured."""
 
 import html
 import json
@@ -28,7 +28,7 @@ MAIN, _, NOTES = TEXT.partition('<section class="notes"')
 FIGURES = ("flood", "walk", "weights", "healing", "size", "proof", "portal")
 SCRIPTS = [path for path in re.findall(r'<script src="(.*?)">', TEXT) if path not in ("board.js", "figures.js")]
 ON_THE_WAY = ("../play/policies/nca-shortest-path.js", "../play/policies/nca-shortest-path-healing.js")
-"""What the figures load once they are in sight."""
+"""Files that figures load when they come into sight."""
 
 
 def words(text):
@@ -42,7 +42,7 @@ def card(name):
 
 
 def levels():
-    """Mazes of one size, some of them without a route."""
+    """Return mazes of one size, some of them without a path."""
     rng = np.random.default_rng(3)
     tiles = np.concatenate(
         [generate(rng, 4, (7, 9), "random"), find_task("shortest-path").generate(rng, 4, (7, 9), "perfect")]
@@ -55,7 +55,7 @@ def levels():
 
 @pytest.mark.parametrize("proves", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_its_data_are_made_from_the_package(proves, monkeypatch):
-    """python -m tools.make_play writes them again; that the automata are correct, other tests prove too."""
+    """`python -m tools.make_play` writes the files; other tests also prove the automata correct."""
     if not proves:
         proven = SimpleNamespace(words="", verdict="correct", invariant=True, basis="proven", refused=())
         monkeypatch.setattr("maze_nca_gym.agents.automata.proving.proof.prove", lambda automaton: proven)
@@ -150,7 +150,7 @@ def test_without_the_portal_all_networks_are_correct_and_with_it_one_is_not():
 @needs_node
 class TestNode:
     def run(self, script, *further):
-        """The JSON that a script prints, after those of the article."""
+        """Return the JSON that a script prints after the article's scripts."""
         texts = [
             (ARTICLE / path).read_text(encoding="utf-8")
             for path in (*SCRIPTS, *further)
@@ -196,7 +196,7 @@ class TestNode:
         [("compiled", "rules", ()), ("compiled-healing", "rules-healing", ("data/compiled-healing.js",))],
     )
     def test_compiled_networks_do_what_the_rules_do(self, name, rules, data):
-        """Those that heal, also while the maze changes and after damage: their certificate assumes no invariant."""
+        """Automata that heal are also checked during changes and after damage; their certificate assumes nothing."""
         equal = self.run(
             f"""
             const heals = {json.dumps(bool(data))};
@@ -275,7 +275,7 @@ class TestNode:
         assert found[4] == [0, 0]
 
     def test_networks_hold_at_other_sizes_or_do_not(self):
-        """The learned networks run in Python: that they do the same in the browser is tested for the page."""
+        """The learned networks run in Python. Tests of the page compare Python with the browser."""
         rng = np.random.default_rng(0)
         tiles = find_task("shortest-path").generate(rng, 8, 64, "random")
         target = find_task("shortest-path").solve_all(tiles)
@@ -291,7 +291,7 @@ class TestNode:
 @pytest.mark.slow
 class TestChromium:
     def page(self, tmp_path, text=TEXT, script=""):
-        """A file with the page, whose figures all begin at once, since no observer says where they are."""
+        """Return a file with the page. All figures begin at once, because no observer reports positions."""
         begins = f"delete globalThis.IntersectionObserver; {script}"
         here = f'<head><base href="{ARTICLE.as_uri()}/"><script>{begins}</script>'
         (tmp_path / "index.html").write_text(text.replace("<head>", here), encoding="utf-8")
@@ -320,7 +320,7 @@ class TestChromium:
         ],
     )
     def test_large_mazes_run_in_a_worker_or_without_one(self, before, is_employed, is_slow, tmp_path):
-        """Where there is no WebAssembly, the page says so of networks that would be faster with it."""
+        """Without WebAssembly, the page reports that networks would be faster with it."""
         counting = (
             "globalThis.n = 0; Worker.prototype.postMessage = function (...given) { n++; post.apply(this, given); }"
         )

@@ -57,7 +57,7 @@ ANCA = {
         "030209b3a0a8c96c349903544005b39fe426ae6cc6394d0f3fad07bc0b807323",
     ),
 }
-"""The same for the mazes that aNCA's public code draws."""
+"""Set -> SHA-256 of the mazes that aNCA's public code draws."""
 PINNED = {
     "maze-unique-30": "2d3cb8ef9222904e",
     "maze-unique-train-30": "71127aff1ffb7683",
@@ -107,7 +107,7 @@ def distance(level):
 
 @cache
 def tiles_of(name):
-    """All levels of a set; they are drawn once."""
+    """Return all levels of a set, which are drawn once."""
     return BENCHMARK_SETS[name].levels().tiles
 
 
@@ -178,11 +178,11 @@ class TestMazeUnique:
 
 
 class TestOriginal:
-    """Maze-Hard from files: here other mazes, of which the hashes are known."""
+    """Maze-Hard from files, here with other mazes whose hashes are known."""
 
     @pytest.fixture
     def folder(self, tmp_path, monkeypatch):
-        """A folder with arrays of the test split, and a table of it in a folder of its own."""
+        """Return a folder with the arrays of the test split, and a folder with its table."""
         tiles = tiles_of("maze-hard-30-redrawn")
         (tmp_path / "test").mkdir()
         (tmp_path / "tables").mkdir()
@@ -291,7 +291,7 @@ class TestMazeHard:
 
 
 def ancestors(level, root):
-    """The tiles on the way from a cell to each other one, in a maze without loops."""
+    """Return the tiles on the way from a cell to each other cell, in a maze without loops."""
     graph = grid_graph(level).to_undirected()
     return {tile: set(path) for tile, path in nx.single_source_shortest_path(graph, root).items()}
 
@@ -385,7 +385,7 @@ class TestHeldOut:
             assert not is_reserved(tiles_of(training)[:50], hashes).any()
 
     def test_the_hashes_of_mazes_that_do_not_ship(self):
-        """They are those of HRM's own test mazes: `python -m tools.hold_out`, which checks the files, made them."""
+        """The hashes are those of HRM's own test mazes. `python -m tools.hold_out` made them from checked files."""
         hashes = original.held_out_hashes()
         assert (hashes.dtype, hashes.shape) == (np.uint64, (8000,))
         assert (hashes[1:] > hashes[:-1]).all()

@@ -1,4 +1,4 @@
-"""The benchmarks run, compare like with like, and report what they measured."""
+"""The benchmarks run, compare equal work, and report their measurements."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_row_runs_without_peers(row, monkeypatch):
 
 
 class Clock:
-    """A clock that only work moves."""
+    """A clock that only work advances."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""The network that evolves from answers: it is the automaton that is read off its weights, which z3 proves."""
+"""The network of booleans that evolves from answers is the automaton that is read off its weights; z3 proves it."""
 
 from dataclasses import replace
 from multiprocessing import get_context
@@ -20,7 +20,7 @@ from maze_nca_gym.mazes.levels import one_hot, parse
 from tests.tables import for_each
 
 EVOLVED = np.zeros((2, 2, 7), np.float32)
-"""What seed 3 evolves: kinds of tile, the two channels, the bias."""
+"""The weights that seed 3 evolves: rows for kinds of tile, the two channels and the bias."""
 EVOLVED[0, 0, :6], EVOLVED[0, 1, 4] = (1, -1, 3, 3, 0, -2), 1
 EVOLVED[1, 0, 2:] = (-1, 0, 3, 0, 1)
 PROVEN = automaton_of(network_of(EVOLVED), theorem=THEOREM)
@@ -53,7 +53,8 @@ def test_the_theorem_is_true_of_real_mazes_and_not_where_there_are_loops():
 
 
 def one_way_streets() -> np.ndarray:
-    """For each direction a channel that is on where the way is free and leads on; two iterations make a move."""
+    """Return weights with a channel for each direction, on where the direction is free and leads on. Moves take two
+    iterations."""
     weights = np.zeros((5, 5, 14), np.float32)
     weights[0, 0, 3], weights[0, 0, 9:13] = 1, 1  # the target, and the channels for up, left, down, right
     for way, tap in enumerate((1, 2, 4, 3)):

@@ -1,4 +1,4 @@
-"""The command line, in-process as `main([...])`; in subprocesses what only a process shows."""
+"""The command line: most tests call `main([...])`, and some need a process of its own."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def moves(path):
 
 
 def trained_with_border():
-    """A network that says that it needs a wall around each level."""
+    """A network that states that it needs a border of walls."""
     model = NCA(4, 8, n_iterations=None)
     model.guarantees = Guarantees(needs_border=True)
     return model

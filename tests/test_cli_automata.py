@@ -1,4 +1,4 @@
-"""`maze-nca-gym learn-automaton`: a run, its files, its complaints."""
+"""`maze-nca-gym learn-automaton`: a run, its files, its errors."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""`maze-nca-gym evolve`: from its first level to its pictures, whatever interrupts it; and `levels show --family`."""
+"""`maze-nca-gym evolve` with all kinds of interruptions, and `levels show --family`."""
 
 import json
 import re
@@ -32,12 +32,12 @@ FILES = ["checkpoint.safetensors", "config.json", "curves.png", "hardest.gif", "
 
 @pytest.fixture
 def pictures():
-    """For tests of runs that draw them."""
+    """Pictures of runs, for the tests of pictures."""
 
 
 @pytest.fixture(autouse=True)
 def _folder_and_model(command_line, request):
-    """Every run is in a folder with a model that fails often, and most draw no pictures."""
+    """Every run has its own folder with a model that fails often, and most runs draw no pictures."""
     if "pictures" not in request.fixturenames:
         request.getfixturevalue("without_pictures")
     save_model(NCA(4, 6, generator=torch.Generator().manual_seed(1)), "model.safetensors")
@@ -52,13 +52,13 @@ def population(folder=FOLDER):
 
 
 def content(folder=FOLDER):
-    """Everything that must not depend on interruptions."""
+    """Return everything that must not depend on interruptions."""
     arrays, state = population(folder).to_arrays()
     return {**{name: array.tobytes() for name, array in arrays.items()}, **state, "lines": lines(folder)}
 
 
 def error_of(policy, level, n_steps):
-    """1 - accuracy against the canonical path, step by step."""
+    """Return 1 - accuracy compared with the canonical path, step by step."""
     with torch.no_grad():
         state = rollout(load(policy), torch.from_numpy(one_hot(level[None])), n_steps)
     path, target = np.clip(state[0, 0].numpy(), 0, 1), canonical_shortest_path(level)
@@ -164,7 +164,7 @@ class TestTestLevels:
 
 
 class TestGoingOn:
-    """What a run keeps is in tests/agents/test_run_folder_contract.py."""
+    """tests/agents/test_run_folder_contract.py tests the files of an interrupted run."""
 
     def test_more_rounds_go_on(self, capsys):
         assert main([*TINY, "--rounds", "3"]) == 0
@@ -186,7 +186,7 @@ def cut_statistics(left):
 
 
 class TestDamage:
-    """What would fail in the middle of a run is refused before it begins, and nothing is touched."""
+    """Errors that would occur in the middle of a run are raised before it begins, and nothing is changed."""
 
     @for_each(
         ("left", "message"),
@@ -209,7 +209,7 @@ class TestDamage:
 
     @for_each(("rounds", "n_lines"), [(3, 4), (6, 7)])
     def test_a_line_that_is_lost_is_written_again_whether_the_run_was_finished_or_goes_on(self, rounds, n_lines):
-        """As after an interruption between a round and its line."""
+        """Files after an interruption between a round and its line."""
         assert main([*TINY, "--rounds", "3", "--overwrite"]) == 0
         cut_statistics(lambda text: "".join(text.splitlines(keepends=True)[:-1]))
         assert main([*TINY, "--rounds", str(rounds)]) == 0

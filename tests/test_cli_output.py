@@ -1,4 +1,4 @@
-"""What commands check before they begin to work, and how they write."""
+"""Checks before commands begin to work, and the way in which they write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_folder_to_write_in_is_left_as_it_was(name: str, tmp_path: Path) -> No
 @for_each("number", [errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EPERM])
 @for_each("name", ["", "new"])
 def test_what_the_system_refuses(name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks: permissions do not stop root."""
+    """The test does not set permissions, because they do not stop root."""
 
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number))

@@ -1,4 +1,4 @@
-"""`maze-nca-gym train`: a run from its first update to its model, whatever interrupts it."""
+"""`maze-nca-gym train`: a run from its first update to its model, with all kinds of interruptions."""
 
 import json
 import os
@@ -36,13 +36,13 @@ def updates(folder=FOLDER):
 
 
 def saved_update():
-    """The update of the checkpoint."""
+    """Return the number of updates in the checkpoint."""
     run = RunFolder.open(FOLDER, json.loads((FOLDER / "config.json").read_text())["configuration"], writes=False)
     return run.load("model.safetensors")[0]["update"]
 
 
 def interrupt_at(monkeypatch, at, error):
-    """Let a run fail right before an update, as a crash would."""
+    """Let a run fail immediately before an update, like a crash."""
     plain = loop.update
 
     def update(state, *rest):
@@ -120,7 +120,7 @@ class TestARun:
 
 
 class TestGoingOn:
-    """What a run keeps is in tests/agents/test_run_folder_contract.py."""
+    """tests/agents/test_run_folder_contract.py tests the files of an interrupted run."""
 
     def crash(self, at):
         with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""The kernels give the same bits compiled and interpreted; each is compiled on its first use, and then cached."""
+"""Kernels give equal bits compiled and interpreted. Each is compiled at its first use, and then cached."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Arrays = tuple[NDArray[Any], ...]
 
 
 def mazes_of_all_kinds(rng: np.random.Generator) -> list[NDArray[np.uint8]]:
-    """Batches with and without border, connected or not, of many shapes."""
+    """Return solutions of batches of many shapes, with and without a border, connected or not."""
     shapes = [(1, 1), (1, 7), (6, 1), (4, 4), (5, 9), (8, 3)]
     bare = [(rng.random((6, *shape)) < rng.uniform(0.1, 0.6)).astype(np.uint8) for shape in shapes]
     return bare + [np.pad(batch, ((0, 0), (1, 1), (1, 1)), constant_values=1) for batch in bare]
@@ -51,7 +51,7 @@ def solutions(rng: np.random.Generator) -> Arrays:
 
 
 def optimality(rng: np.random.Generator) -> Arrays:
-    """Of true optima, the canonical and the mirrored one, and of those with two tiles exchanged."""
+    """Return the optimality of paths: the canonical and the mirrored path, and both with two tiles exchanged."""
     results = []
     for size in (3, 5, (4, 6)):
         tiles = generate(rng, 20, size, wall_probability=0.2)
@@ -65,7 +65,7 @@ def optimality(rng: np.random.Generator) -> Arrays:
 
 
 def episodes(rng: np.random.Generator) -> Arrays:
-    """Two steps of either task: noisy optima of both kinds and noise."""
+    """Return two steps of each task, with noisy optima of both kinds and with noise."""
     results: list[NDArray[Any]] = []
     for size in (3, 6, (5, 7)):
         tiles = generate(rng, 40, size, wall_probability=0.2)
@@ -82,7 +82,7 @@ def episodes(rng: np.random.Generator) -> Arrays:
 
 
 def offspring_of(rng: np.random.Generator, kind: str) -> Arrays:
-    """Mild ones, those that move every source, and those that wall it in."""
+    """Return offspring by mild mutations, by mutations that move every source, and by mutations that wall it in."""
     wild: list[dict[str, Any]] = [{"tile_rate": 0.5, "source_rate": 1.0}, {"tile_rate": 1.0}]
     options: list[dict[str, Any]] = [{}, *(wild if kind == "flip" else [{f"n_{kind}": 60}])]
     batches = [
@@ -106,7 +106,7 @@ CASES: Mapping[str, Callable[[np.random.Generator], Arrays]] = {
 
 
 def interpret(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run all kernels without machine code from here on."""
+    """Run all kernels without machine code from now on."""
     for function, _ in REGISTRY:
         monkeypatch.setattr(kernels, function.__name__, function)
 
@@ -135,7 +135,7 @@ def test_interpreted_and_compiled_refuse_the_same_actions(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(("id", "text"), [("MazeShortestPath-v0", "S.\n.T"), ("MazeDiameter-v0", "..\n..")])
 def test_steps_give_plain_python_values_interpreted_too(id: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For the canonical path, another of its length, and none."""
+    """The cases are the canonical path, another path of its length, and no path."""
     steps: list[Any] = []
     for _ in range(2):
         for path in ([[1, 0], [1, 1]], [[1, 1], [0, 1]], [[0, 1], [0, 1]]):
@@ -155,7 +155,7 @@ def test_a_misspelt_kernel_is_refused() -> None:
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Kernel -> the way in which it was compiled, in place of compiling any."""
+    """Return kernel -> its mode of compilation, and compile nothing."""
     compiled: dict[str, str] = {}
 
     def jit_within(namespace: Any, modules: Any, function: Any, signature: str, compile_it: Any) -> Any:
@@ -189,7 +189,7 @@ def test_entries_bring_every_kernel_and_none_twice(compiled: dict[str, str]) -> 
 
 
 def test_the_first_labelled_levels_wait_for_few_kernels(compiled: dict[str, str]) -> None:
-    """Random levels with both solutions: three kernels are called from Python, and small ones are copied into them."""
+    """Random levels with both solutions use three kernels, into which small kernels are copied."""
     names = ["accept_random", "shortest_paths", "diameters"]
     fresh = Kernels()
     for name in names:
@@ -223,7 +223,7 @@ def test_a_terminal_is_told_once_what_takes_so_long(
 def test_no_message_needs_a_terminal(
     stderr: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Programs without a console have no stderr, and others put an object with two methods in its place."""
+    """Programs without a console have no stderr, and others replace it by an object with two methods."""
     monkeypatch.setattr(sys, "stderr", stderr)
     compiling._announce.cache_clear()
     compiling._announce()
@@ -240,7 +240,7 @@ def test_without_a_place_for_the_cache_it_compiles_all_the_same(monkeypatch: pyt
 
 
 def run_script(tmp_path: Path, script: str, environment: Mapping[str, str]) -> str:
-    """Run a script in a process of its own, in which nothing is compiled."""
+    """Run a script in its own process, in which nothing is compiled."""
     path = tmp_path / "script.py"
     path.write_text(script)
     command, environment = [sys.executable, str(path)], {**os.environ, **environment}
@@ -271,7 +271,7 @@ print(n_modules)
 
 @pytest.mark.slow
 def test_the_first_labelled_levels_need_little_compiling(tmp_path: Path) -> None:
-    """A module of the compiler's takes some 50 ms; NumPy's functions are modules too, and `reshape` is three."""
+    """A module of the compiler takes about 50 ms; NumPy's functions are modules too, and `reshape` is three."""
     assert int(run_script(tmp_path, COUNTED_MODULES, {"NUMBA_CACHE_DIR": str(tmp_path / "cache")})) <= 28
 
 
@@ -297,7 +297,7 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 def test_fresh_installation(tmp_path: Path) -> None:
-    """With nothing in the cache the first reset takes some seconds; the next process finds the machine code."""
+    """With an empty cache the first reset takes some seconds, but the next process loads the machine code."""
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     first, again = (float(run_script(tmp_path, FIRST_EPISODE, cache)) for _ in range(2))
     assert first < 4

@@ -114,23 +114,23 @@ TABLE = {
         "replay_probability=0.8, evolve_every=200, evolve_below=0.5, n_offspring=64, parents='random'"
     ),
 }
-"""Name -> its defaults; those that are None are left out."""
+"""Name -> its defaults other than None."""
 
 
 def shown(value: Any) -> str:
-    """A default as code; a function by its name, an entry of an enumeration by its number."""
+    """Return a default as code; a function by its name, an entry of an enumeration by its number."""
     value = value.value if isinstance(value, enum.Enum) else value
     return getattr(value, "__name__", None) or (repr(value) if isinstance(value, str) else str(value))
 
 
 def line(defaults: dict[str, Any]) -> str:
-    """The defaults of a call, in one line."""
+    """Return the defaults of a call in one line."""
     given = {name: each for name, each in defaults.items() if each not in (None, inspect.Parameter.empty)}
     return ", ".join(f"{name}={shown(value)}" for name, value in given.items())
 
 
 def found() -> dict[str, str]:
-    """The table of the code as it is."""
+    """Return the table of the present code."""
     calls = {each.__qualname__: each for each in CLASSES}
     for door in DOORS:
         module = importlib.import_module(f"maze_nca_gym.{door}")

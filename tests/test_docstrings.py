@@ -1,4 +1,4 @@
-"""Docstrings of public functions of arrays state shapes, and the dtype where the types leave it open."""
+"""Docstrings of public functions of arrays state shapes, and dtypes if the types leave them open."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "maze_nca_gym"
 
 ARRAYS = {"ArrayLike", "Frame", "NDArray", "Tensor", "Tiles"}
-"""Names of the types of arrays, of which `NDArray[np.bool_]`, `Frame` and `Tiles` say the dtype."""
+"""Names of types of arrays. `NDArray[np.bool_]`, `Frame` and `Tiles` also state the dtype."""
 SHAPE = re.compile(r"\((\.\.\.|[A-Z\d][\w +*-]*|[hkmnw])(, [\w .+*-]+)*,?\)")
 DTYPE = re.compile(
     r"\b(bool|dtypes?|u?int(eger)?s?\d*|floats?|float\d+|ind(ex|ices)|records?|tiles|true)\b", re.IGNORECASE
@@ -18,7 +18,7 @@ DTYPE = re.compile(
 
 
 def types(annotation: ast.expr | None) -> Iterator[ast.expr]:
-    """Yield the types of arrays in an annotation, but for arrays in mappings and of callables."""
+    """Yield the types of arrays in an annotation, except arrays in mappings and in callables."""
     if isinstance(annotation, ast.BinOp):
         yield from types(annotation.left)
         yield from types(annotation.right)
@@ -30,7 +30,7 @@ def types(annotation: ast.expr | None) -> Iterator[ast.expr]:
 
 
 def array_functions(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield name, docstring, and whether the types leave the dtype open, of the public functions of arrays."""
+    """Yield name, docstring, and whether the types leave the dtype open, for each public function of arrays."""
     for node in body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             yield from array_functions(node.body, f"{prefix}{node.name}.")

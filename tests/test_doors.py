@@ -1,4 +1,4 @@
-"""What users register, all by one contract, and a run that uses everything of one's own at once."""
+"""The contract of all registrations of users, and a run that uses everything of a user at once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from maze_nca_gym.support.names import Registry
 
 
 def stripes(rng, n, size, *, gap=2, border=True, endpoints=True):
-    """Walls that leave a way at one end."""
+    """Return walls that leave a gap at one end."""
     rows, cols = (size, size) if isinstance(size, int) else size
     levels = np.zeros((n, rows, cols), np.uint8)
     levels[:, 1::gap, :-1] = Tile.WALL
@@ -45,7 +45,7 @@ def unseeded(rng, n, size, *, border=True, endpoints=True):
 
 @dataclass
 class Door:
-    """A function that registers, what it registers, and what it refuses."""
+    """A function that registers, accepted values, and refused values."""
 
     register: Callable[[str, Any], Any]
     registry: Registry[Any]
@@ -269,7 +269,7 @@ def test_commands_take_what_a_module_registers(module: str, capsys: pytest.Captu
 
 
 def own_sweep(module: str) -> dict[str, Any]:
-    """A sweep whose file names the module: a preset of one's own, measured on a family that it is not trained on."""
+    """A sweep whose file names the module: it uses a user's preset, and measures on another family."""
     options = {"families": ["random"], "task": "shortest-path"}
     measure = {"families": ["striped"], "n": 4, "metrics": ["complete", "recall"]}
     return {"preset": "small", "options": options, "measure": measure, "modules": [module]}

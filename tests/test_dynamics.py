@@ -1,4 +1,4 @@
-"""The environments' mechanics, and their twin on torch tensors."""
+"""The environments' mechanics in NumPy, and the same mechanics on torch tensors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def solver_of(task: str) -> Any:
 
 
 def levels_of(task: str, n: int, size: Any = 6, seed: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.bool_], int]:
-    """n levels with many optima, their solutions and the number of their kinds of tile."""
+    """Return n levels with many optima, their solutions and the number of their kinds of tile."""
     rng, has_endpoints = np.random.default_rng(seed), task == "shortest-path"
     tiles = generate(rng, n, size, wall_probability=0.2, endpoints=has_endpoints)
     return tiles, solver_of(task)(tiles), 4 if has_endpoints else 2
@@ -39,7 +39,7 @@ def start(task: str = "shortest-path", n: int = 5, n_channels: int = 3, **option
 
 
 def actions_for(state: Any, seed: int = 0) -> NDArray[np.float32]:
-    """Random states; half of the paths are optima with noise, most of those with ties broken the other way."""
+    """Return random states. Half of the paths are optima with noise, most of them with ties broken in the other way."""
     rng = np.random.default_rng(seed)
     action = rng.normal(0, 1, np.shape(state.channels)).astype(np.float32)
     solve = solver_of("shortest-path" if state.maze.shape[1] == 4 else "diameter")
@@ -104,7 +104,7 @@ class TestTransition:
         assert not np.shares_memory(after.channels, before.channels)
 
     def test_many_episodes_are_each_their_own(self) -> None:
-        """More than are copied at once, and some left over; others among them are clipped, or a different optimum."""
+        """More episodes than one block, with a remainder; some actions are clipped, and some are another optimum."""
         n = 2 * CHUNK + 3
         before = start(n=n, n_channels=2, size=4)
         action = actions_for(before)
@@ -185,7 +185,7 @@ class TestTorchTwin:
         self.assert_agree(state, twin)
 
     def test_every_optimum_counts(self, task: str) -> None:
-        """On an open level, where optima abound: the transposed canonical path."""
+        """On an open level, which has many optima, the path is the transposed canonical path."""
         tiles = np.zeros((1, 4, 4), np.uint8) if task == "diameter" else parse("S...\n....\n....\n...T")[None]
         target = solver_of(task)(tiles)
         state = dynamics.initial(tiles, target, 4, 1)

@@ -38,7 +38,7 @@ EXPECTED = {
     "23_optuna": r"\n2 trials, \d pruned; best accuracy -?\d\.\d{3}: \{'learning_rate': 0\.\d+, 'n_ch",
     "24_worlds_that_say_not": r"\Aloops: 5 lines, 9 signals, 0 helpers, [\d,]+ weights: correct, \d+ s\n\Z",
 }
-"""Example -> what it prints, as a regular expression."""
+"""Example -> its output, as a regular expression."""
 ARGUMENTS = {
     "09_train_your_own": ["10"],
     "10_new_architecture": ["3"],
@@ -55,9 +55,9 @@ ARGUMENTS = {
     "23_optuna": ["2", "2"],
     "24_worlds_that_say_not": ["loops"],
 }
-"""Of examples that take minutes without."""
+"""Arguments of examples that would otherwise take minutes."""
 SLOW = ("14_automata_gallery", "17_weighted_terrain", "19_key_and_door")
-"""Examples of whose kind another, 16, is tried in every run of the tests, and whose automata other tests prove."""
+"""Slow examples. Example 16 is of the same kind and always runs, and other tests prove their automata."""
 LINES = {
     "13_automata_on_graphs": 230,
     "14_automata_gallery": 75,
@@ -69,9 +69,9 @@ LINES = {
     "22_worlds": 330,
     "24_worlds_that_say_not": 210,
 }
-"""Lines that an example has at most, if more than 60."""
+"""Example -> limit of its lines, if more than 60."""
 NEEDS = {"21_torchrl": "torchrl.collectors", "23_optuna": "optuna"}
-"""Modules that an example needs and the tests do not install."""
+"""Example -> a module that it needs and the tests do not install."""
 FILES_OF_A_RUN = ["config.json", "metrics.jsonl", "model.safetensors", "rollouts.png"]
 OF_SEVERAL_LINES = [*FILES_OF_A_RUN, "curves.png"]
 WRITTEN = {
@@ -90,7 +90,7 @@ WRITTEN = {
     "17_weighted_terrain": [f"runs/weighted-terrain/{name}" for name in FILES_OF_A_RUN],
     "19_key_and_door": [f"runs/key-and-door/{name}" for name in FILES_OF_A_RUN],
 }
-"""Files that an example leaves behind."""
+"""Example -> the files that it writes."""
 
 
 def test_every_example_is_expected_here():
@@ -102,7 +102,7 @@ WITH_SLOW = [pytest.param(path, marks=pytest.mark.slow) if path.stem in SLOW els
 
 @pytest.fixture(params=[True, pytest.param(False, marks=pytest.mark.slow)], ids=["few levels", "all levels"])
 def _few_levels(request, monkeypatch):
-    """Whatever an example or its training measures is measured on few levels."""
+    """Examples and their trainings measure on few levels."""
     if not request.param:
         return
     evaluate, of_policy = agents.evaluate, learning_curve.evaluate_policy

@@ -1,4 +1,4 @@
-"""Levels in the forms of other packages: round trips, the packages' own classes, and what cannot be represented."""
+"""Levels in the formats of other packages: round trips, the packages' classes, and impossible levels."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class TestForms:
 
 
 class Endless:
-    """A sequence that contains itself."""
+    """Return a sequence that contains itself."""
 
     def __getitem__(self, index: int) -> Endless:
         return self
@@ -137,7 +137,7 @@ def test_junk_is_no_maze_of_maze_dataset(junk: Any) -> None:
 
 
 def package(name: str) -> Any:
-    """Return a module of another package, or skip: the tests of `TestForms` pin the same encodings without it."""
+    """Return a module of another package, or skip: `TestForms` tests the same encodings without it."""
     return pytest.importorskip(name, reason=f"{name.split('.')[0]} is not installed")
 
 
@@ -314,7 +314,7 @@ class TestFiles:
         np.testing.assert_array_equal(load_levels(tmp_path / "x.png").tiles, [tiles])
 
     def test_a_small_file_never_unpacks_to_much(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Neither a part that the mazes need nor one that nothing needs is unpacked."""
+        """Large parts of an archive are not unpacked, whether the mazes need them or not."""
         with zipfile.ZipFile(tmp_path / "x.zanj", "w", zipfile.ZIP_DEFLATED) as archive:
             for name in ("needed.npy", "other.npy"):
                 with archive.open(name, "w") as file:
@@ -333,7 +333,7 @@ class TestFiles:
 
     @for_each("form", ["a list", "lines", "arrays"])
     def test_data_sets_of_maze_dataset(self, form: str, tmp_path: Path) -> None:
-        """As 1.4.2 saves few mazes, many, and many without their metadata; what is large is a part of the archive."""
+        """Files of version 1.4.2 with few mazes, many mazes, and many without metadata; large arrays are parts."""
         fields = to_maze_dataset(LATTICE)
         entries = [{name: {"data": value.tolist()} for name, value in maze.items()} for maze in fields]
         with zipfile.ZipFile(tmp_path / "x.zanj", "w") as archive:
@@ -360,7 +360,7 @@ class TestFiles:
         np.testing.assert_array_equal(load_levels(tmp_path / "x.zanj").tiles, LATTICE)
 
     def test_pictures_and_arrays_that_are_none(self, tmp_path: Path) -> None:
-        """A bomb is not unpacked, and nothing is unpickled."""
+        """A zip bomb is not unpacked, and nothing is unpickled."""
         Image.new("RGB", (4, 6), (255, 0, 0)).save(tmp_path / "red.png")
         Image.new("1", (5000, 5000)).save(tmp_path / "large.png")
         (tmp_path / "cut.png").write_bytes((tmp_path / "red.png").read_bytes()[:45])

@@ -1,4 +1,4 @@
-"""Everything that runs on a GPU, on one without numbers: nothing meets a tensor of the CPU, and nothing waits."""
+"""All code for a GPU runs on a fake GPU without numbers: no operation mixes devices, and none waits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def rows(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What became of each job, by its name."""
+    """The record of each job by its name."""
     command = [sys.executable, str(Path(__file__).with_name("fake_gpu.py")), *request.param]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Named level sets: what a name means never changes, and training can avoid what they hold."""
+"""Named level sets: a name always means the same levels, and training can avoid these levels."""
 
 import hashlib
 import subprocess

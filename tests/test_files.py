@@ -1,4 +1,4 @@
-"""Files that are written as a whole, and what is said where they cannot be."""
+"""Files that are written completely or not at all, and the errors if they cannot be written."""
 
 from __future__ import annotations
 

@@ -39,12 +39,12 @@ FLOORS = (
     ("maze_nca_gym/cli",),
     ("maze_nca_gym/__main__.py",),
 )
-"""From the ground up. A file imports from its own room and from lower floors, never from a neighbour."""
+"""Packages from the lowest to the highest. A file imports only from its own package and from lower packages."""
 
 CLOSING: set[tuple[str, str]] = set()
-"""Imports without which no circle would be left: this list may only become shorter."""
+"""Imports that cause a circle. This list may only become shorter."""
 UPWARD: set[tuple[str, str]] = set()
-"""Imports of a higher floor or a neighbour: this list may only become shorter."""
+"""Imports from a higher package or a neighbour. This list may only become shorter."""
 
 Arrow = tuple[str, str]
 
@@ -66,7 +66,7 @@ MODULES = {module_of(path): path for path in FILES}
 
 
 def imported(path: str) -> Iterator[str]:
-    """Absolute names of all that a file imports, "module.name" too."""
+    """Return the absolute names of all imports of a file, also as "module.name"."""
     module = module_of(path)
     package = module if path.endswith("__init__.py") else module.rpartition(".")[0]
     for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
@@ -80,7 +80,7 @@ def imported(path: str) -> Iterator[str]:
 
 
 def find_arrows() -> set[Arrow]:
-    """(importing file, imported file)."""
+    """Yield (importing file, imported file)."""
     arrows = set()
     for path in FILES:
         for name in imported(path):
@@ -106,7 +106,7 @@ def find_circle(arrows: set[Arrow]) -> list[str]:
 
 
 def part_of(path: str) -> str:
-    """The longest entry of `FLOORS` that a file is in."""
+    """Return the longest entry of `FLOORS` that contains a file."""
     parts = [part for floor in FLOORS for part in floor if path == part or path.startswith(f"{part}/")]
     return max(parts, key=len)
 

@@ -1,4 +1,4 @@
-"""The generators: what every level keeps, what each kind of maze is, and their statistics."""
+"""The generators: properties of every level, properties of each kind of maze, and statistics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from maze_nca_gym.mazes.tasks import SHORTEST_PATH
 
 SIZES: list[int | tuple[int, int]] = [5, 6, (5, 8), (8, 5), (3, 12), 16]
 NARROW = [(1, 9), (9, 1), (2, 3), (3, 2), (1, 3)]
-"""Sizes on which `caves` has no chance: it counts the outside as wall."""
+"""Sizes at which `caves` always fails, because it counts the outside as wall."""
 CELLS = ["perfect", "kruskal", "loops"]
 
 
@@ -127,7 +127,7 @@ class TestKinds:
 
     @for_each(("size", "smoothing"), [(4, 0), (4, 1), (9, 1), (9, 2)])
     def test_caves_are_the_largest_component_of_smoothed_noise(self, size: int, smoothing: int) -> None:
-        """The first of equals; candidates without two connected tiles are left out."""
+        """Of equal candidates the first is chosen; candidates without two connected tiles are left out."""
         noise = (rng(6).random((100, size, size), dtype=np.float32) < 0.45).astype(np.uint8)
         expected = [largest_component(smoothed(tiles, smoothing)) for tiles in noise]
         expected = [tiles for tiles in expected if (tiles == Tile.EMPTY).sum() >= 2]
@@ -137,7 +137,7 @@ class TestKinds:
 
 
 def smoothed(tiles: NDArray[np.uint8], iterations: int) -> NDArray[np.uint8]:
-    """A tile becomes a wall where most of its 3 x 3 neighbourhood is, the outside being wall."""
+    """Return the rule of caves: a tile becomes what most of its 3 x 3 neighbourhood is; the outside counts as wall."""
     for _ in range(iterations):
         padded = np.pad(tiles, 1, constant_values=Tile.WALL)
         walls = np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).sum(axis=(2, 3))
@@ -146,13 +146,13 @@ def smoothed(tiles: NDArray[np.uint8], iterations: int) -> NDArray[np.uint8]:
 
 
 def largest_component(tiles: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Walls everywhere but on the largest component, the one with the first tile of equals."""
+    """Return walls everywhere except on the largest component; of equal components, the one with the first tile."""
     components = sorted(nx.strongly_connected_components(grid_graph(tiles)), key=min)
     return (~mask_of(max(components, key=len, default=()), tiles.shape)).astype(np.uint8)
 
 
 def chi_square_in_sigmas(counts: NDArray[np.int64]) -> float:
-    """How far counts lie from uniform, in standard deviations of chi-square."""
+    """Return the distance of counts from uniform, in standard deviations of chi-square."""
     expected = counts.sum() / counts.size
     chi_square = float(((counts - expected) ** 2 / expected).sum())
     freedom = counts.size - 1
@@ -170,7 +170,7 @@ class TestStatistics:
         assert diameters.sum(axis=(1, 2)).mean() == pytest.approx(24.5, abs=0.5)
 
     def test_random_is_uniform_over_all_solvable_mazes(self) -> None:
-        """2 x 3 tiles: 30 places of source and target, 16 walls elsewhere, less the unsolvable ones."""
+        """2 x 3 tiles have 30 positions of source and target, and 16 walls elsewhere, without the unsolvable levels."""
         levels = generate(rng(), 50_000, (2, 3), border=False)
         mazes, counts = np.unique(levels.reshape(-1, 6), axis=0, return_counts=True)
         solvable = 0
@@ -185,7 +185,7 @@ class TestStatistics:
 
     @for_each("wall_probability", [0.1, 0.3])
     def test_walls_are_as_probable_as_asked(self, wall_probability: float) -> None:
-        """Far from source and target, whether a tile is a wall hardly matters to whether they are joined."""
+        """Far from source and target, a wall rarely decides whether they are connected."""
         levels = generate(rng(), 2000, 30, wall_probability=wall_probability)
         assert (inner(levels) == Tile.WALL).mean() == pytest.approx(wall_probability, abs=0.01)
 
@@ -199,7 +199,7 @@ class TestStatistics:
         assert abs(chi_square_in_sigmas(pairs)) < 5
 
     def test_placed_endpoints_are_uniform_over_pairs(self) -> None:
-        """All walls between the cells of 3 x 3 tiles removed: a ring of 8 tiles."""
+        """Without the walls between the cells of 3 x 3 tiles, a ring of 8 tiles remains."""
         pairs = self.endpoint_pairs(generate(rng(), 11_200, 3, "loops", loop_fraction=1.0))
         assert len(pairs) == 8 * 7
         assert abs(chi_square_in_sigmas(pairs)) < 5

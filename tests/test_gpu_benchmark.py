@@ -1,4 +1,4 @@
-"""The benchmark of a GPU runs in miniature on the CPU, and says so where there is no GPU."""
+"""The benchmark of a GPU runs in miniature on the CPU, and reports a missing GPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ N_LINES = 2 + 3 * 3 * 3 * 2
 
 @pytest.fixture(autouse=True)
 def _without_inductor(monkeypatch):
-    """torch.compile without its compiler, which takes half a minute."""
+    """Replace the compiler of torch.compile, which takes half a minute."""
     compile = torch.compile
     monkeypatch.setattr(torch, "compile", lambda function: compile(function, backend="eager"))
     yield

@@ -139,7 +139,7 @@ class TestLevelSet:
 
 
 class Hostile:
-    """What a pickle could run."""
+    """A function that a pickle could run."""
 
     def __reduce__(self) -> Any:
         return os.mkdir, ("owned",)
@@ -164,7 +164,7 @@ ARRAYS: dict[str, dict[str, Any]] = {
 
 
 def write_huge(path: Path) -> None:
-    """A header that asks for petabytes."""
+    """Return a file whose header promises petabytes."""
     header = np.lib.format.magic(1, 0) + bytes([118, 0])
     header += b"{'descr': '|u1', 'fortran_order': False, 'shape': (1125899906842624, 9, 9)}".ljust(117) + b"\n"
     written(path, config=CONFIG)

@@ -1,4 +1,4 @@
-"""The lowest versions that pyproject.toml allows: they install together, and fast tests of core and commands pass."""
+"""The lowest versions in pyproject.toml install together, and fast tests of core and commands pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from test_package import ROOT, project_table
 
 TORCH = ("torch", "sympy", "mpmath", "jinja2", "markupsafe", "fsspec")
-"""What is not installed again but linked, since it is large: torch, and what it needs."""
+"""Large packages that are linked instead of installed again: torch and its requirements."""
 TESTS = (
     *("test_generation.py", "test_scoring.py", "test_files.py", "test_names.py", "envs/test_contracts.py"),
     *sorted(path.name for path in (ROOT / "tests").glob("test_cli*.py")),
@@ -22,7 +22,7 @@ TESTS = (
 
 
 def lowest(*requirements: str) -> list[str]:
-    """The requirements with the lowest version in place of the least allowed; those of other Pythons are left out."""
+    """Return the requirements pinned to their lowest versions, without requirements of other Pythons."""
     plain = [requirement for requirement in requirements if ";" not in requirement]
     return [re.sub(r">=([\d.]+).*", r"==\1", each) for each in plain if not each.startswith("torch>")]
 

@@ -1,4 +1,4 @@
-"""Moving AI files: what their rules mean in tiles, octile lengths against a reference, errors that name the line."""
+"""Files of Moving AI: their rules as tiles, octile lengths compared with a reference, errors with the line."""
 
 import math
 
@@ -35,14 +35,14 @@ SCENARIOS = "\n".join(
 
 @pytest.fixture
 def files(tmp_path):
-    """The drawn map and its scenarios, beside each other."""
+    """The drawn map and its scenarios in one folder."""
     (tmp_path / "yard.map").write_text(MAP)
     (tmp_path / "yard.map.scen").write_text(SCENARIOS + "\n")
     return tmp_path
 
 
 def octile_length(terrain, start, goal):
-    """The reference: eight neighbours, and a diagonal move needs both tiles beside it."""
+    """Return the reference graph: eight neighbours, where a diagonal move needs both tiles at its sides."""
     free = {(int(row), int(col)) for row, col in np.argwhere(tiles_of(terrain) != Tile.WALL)}
     graph = nx.Graph()
     for row, col in free:

@@ -1,4 +1,4 @@
-"""Offspring: always solvable, within the border, at the guaranteed rates, and the same again from their seeds."""
+"""Offspring are always solvable, inside the border, at the guaranteed rates, and reproducible from their seeds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EVERY = [
     ("edits", {"n_edits": 60}),
     ("swaps", {}),
 ]
-"""Mild and wild mutations."""
+"""Mild and strong mutations."""
 
 
 def rng() -> np.random.Generator:
@@ -40,7 +40,7 @@ FREE = mazes(7).filter(lambda maze: (maze == 0).any())
 @settings(max_examples=50)
 @given(parent=levels_with_endpoints(7) | FREE, seed=st.integers(0, 2**63 - 1))
 def test_offspring_of_any_level(kind: str, options: dict[str, Any], parent: Level, seed: int) -> None:
-    """With source and target, solvable or not, or with neither."""
+    """Return levels with source and target, solvable or not, or with neither."""
     (child,) = offspring([seed], parent[None], kind, **options)
     assert (child.shape, child.dtype) == (parent.shape, np.uint8)
     if (parent >= Tile.SOURCE).any():
@@ -75,7 +75,7 @@ def test_the_smallest_level_turns_round(kind: str) -> None:
 
 
 def test_a_target_moves_to_where_an_enclosed_source_can_reach_it() -> None:
-    """Every tile flips and the source stays: it is walled in, however often it is tried."""
+    """If every tile flips and the source stays, the source is always walled in."""
     (child,) = mutate(rng(), parse("...\n.S.\n..T")[None], tile_rate=1.0, source_rate=0.0)
     assert place_of(child, Tile.SOURCE) == (1, 1)
     assert place_of(child, Tile.TARGET) in {(0, 1), (1, 0), (1, 2), (2, 1)}
@@ -102,7 +102,7 @@ class TestSeeds:
 
     @for_each("kind", MUTATIONS)
     def test_golden_offspring(self, kind: str) -> None:
-        """Populations replay from seeds: what they give must never change."""
+        """Populations are replayed from seeds, so the results of a seed must never change."""
         golden = {"flip": GOLDEN_FLIP, "edits": GOLDEN_EDITS, "swaps": GOLDEN_SWAPS}[kind]
         (child,) = offspring([42], parse(GOLDEN_PARENT)[None], kind)
         np.testing.assert_array_equal(child, parse(golden))
@@ -168,7 +168,7 @@ class TestFlip:
         assert moved == pytest.approx(0.05, abs=5 * np.sqrt(0.05 * 0.95 / 20_000))
 
     def test_a_lost_target_moves_evenly_over_what_the_source_reaches(self) -> None:
-        """In three tiles in a row with the source in the middle, whose target an isolated fourth one holds."""
+        """Three tiles in a row with the source in the middle; the target is on an isolated fourth tile."""
         parent = parse("#######\n#.S.#T#\n#######")
         children = mutate(rng(), np.repeat(parent[None], 30_000, axis=0), tile_rate=1e-4, source_rate=0.0)
         flips = edits_between(np.repeat(parent[None], 30_000, axis=0), children)

@@ -1,4 +1,4 @@
-"""What users read when they misspell a name, wherever names are read."""
+"""Messages about misspelt names, wherever users enter names."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What notebooks show in place of a text: well-formed HTML that holds the facts, and pictures that Pillow reads."""
+"""Notebooks show results as well-formed HTML with the facts, and as pictures that Pillow can read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def parsed(html: str) -> ET.Element:
-    """The elements of HTML that is XML too, but for the pictures' open tags."""
+    """Return the elements of HTML that is also XML, except for the open tags of pictures."""
     closed = re.sub(r"(<img [^>]*)>", r"\1/>", html)
     return ET.fromstring(f"<div>{closed}</div>")
 
@@ -51,7 +51,7 @@ def picture(html: str, kind: str) -> Image.Image:
 
 
 def painted(svg: ET.Element) -> np.ndarray:
-    """The colours of an SVG's tiles, by the only commands that it should have."""
+    """Return the colours of the tiles in an SVG that contains only the expected commands."""
     *_, width, height = map(int, svg.get("viewBox").split())
     grid = np.full((height, width), "", dtype=object)
     for path in svg.iter(f"{SVG}path"):
@@ -245,7 +245,7 @@ class TestResults:
 
     @for_each("command", [evaluate, bench])
     def test_all_results_have_one_form(self, command, tmp_path):
-        """Those of sweeps and of the paper's tables are of the same class; `test_sweeps.py` has some."""
+        """Results of sweeps and of the paper's tables have the same class; `test_sweeps.py` tests some of them."""
         where = {"levels": "dt-net-9"} if command is evaluate else {"sets": "dt-net-9"}
         found = command(policies=["shortest-path-bfs", "nca-shortest-path-small"], n=3, **where)
         assert isinstance(found, Results)

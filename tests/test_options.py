@@ -1,4 +1,4 @@
-"""Options as fields and arguments: checked, read from words and written as JSON; every command refuses the same."""
+"""Options as fields and arguments: checks, words, and JSON; every command refuses the same values."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ FIRST = {
     "check-refutations": {"folder": "lemmas", "signatures": "eo"},
     "solve-large": {"maze": "maze.npy"},
 }
-"""What a command needs."""
+"""Required arguments of commands."""
 
 
 def words_of(name: str) -> list[str]:
@@ -278,7 +278,7 @@ def words_of(name: str) -> list[str]:
 
 
 def not_allowed(option: Option) -> Iterator[tuple[Any, str]]:
-    """Values that an option refuses, each with what the message must say besides its name."""
+    """Yield values that an option refuses, each with the message's text besides the option's name."""
     for rule in option.rules if "tuple[int, int]" not in str(option.type) else ():
         if isinstance(rule, OneOf):
             yield "no-such-name", "unknown .* 'no-such-name'; known: "
@@ -353,7 +353,7 @@ def test_every_command_explains_itself_without_the_modules_that_it_works_with():
 
 
 def test_commands_that_need_no_automaton_build_none():
-    """Building the package's own checks their rules, thousands of calls."""
+    """The build of the package checks its rules with thousands of calls."""
     code = (
         "import sys; from maze_nca_gym.cli import main; sys.path.insert(0, 'tests')\n"
         "from command_lines import commands\n"

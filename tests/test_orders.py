@@ -1,4 +1,4 @@
-"""An order of directions chooses among equally short paths, for whatever solves a task, and names end with it."""
+"""An order of directions chooses among equally short paths, for every kind of solver; names end with the order."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TINY: dict[str, Any] = {"n_channels": 6, "n_iterations": 4, "sizes": (6,), "n_up
 
 
 class Searches(Policy):
-    """Draws the path of a search in the order of its task, at once."""
+    """A policy that draws the path of a search in the order of its task, in one iteration."""
 
     def __init__(self, order: str = "ULDR") -> None:
         super().__init__(with_order("shortest-path", order), len(Tile), ("path",))

@@ -1,4 +1,4 @@
-"""Every command works on each promised Python that is present, with settings that users make for other programs."""
+"""Every command works on each promised Python on PATH, with settings that users make for other programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from maze_nca_gym.cli import main
 VERSIONS = re.findall(r"Python :: (3\.\d+)", " ".join(project_table()["classifiers"]))
 HERE = "{}.{}".format(*sys.version_info)
 NEEDED = "import torch, gymnasium, numba, scipy, pygame, safetensors, docstring_parser, rich, PIL, matplotlib, z3"
-"""What an interpreter must have; another than this one is put on PATH, as `python3.13`."""
+"""Modules that an interpreter must have. Other interpreters are found on PATH, as `python3.13`."""
 
 
 def test_the_smoke_test_has_every_command() -> None:
@@ -32,7 +32,7 @@ def test_the_smoke_test_has_every_command() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_command_works(version: str, tmp_path: Path) -> None:
-    """With a notebook's matplotlib, LaTeX in all figures, numba switched off, and a stderr that is no file."""
+    """Settings: a notebook's matplotlib, LaTeX in all figures, numba switched off, and a stderr that is not a file."""
     python = sys.executable if version == HERE else shutil.which(f"python{version}")
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "module://missing", "NUMBA_DISABLE_JIT": "1"}
     (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
@@ -53,7 +53,7 @@ def test_a_python_without_docstrings_lists_the_commands() -> None:
 
 @for_each("backend", ["widget", "no such backend", "module://missing"])
 def test_matplotlib_is_imported_whatever_backend_is_asked_for(backend: str) -> None:
-    """A name that it accepts stays the backend of the process."""
+    """A backend that matplotlib accepts stays the backend of the process."""
     code = (
         "import sys; from maze_nca_gym.support.pictures import any_backend\n"
         "with any_backend(): import maze_nca_gym.agents.evaluation.drawing\n"

@@ -1,4 +1,4 @@
-"""Tasks with kinds of tile and marks of their own: the two of the examples, wherever a task is asked for."""
+"""Tasks with new kinds of tile and marks: the two examples, in every function that takes a task."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OFTEN = {"log_every": 1, "validate_every": 2, "device": "cpu"}
 
 @pytest.fixture(scope="module", autouse=True)
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """The examples as modules, whose import registers the tasks."""
+    """The examples as modules. Their import registers the tasks."""
     with own_tasks(tmp_path_factory.mktemp("own")) as found:
         yield found
 

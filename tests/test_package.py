@@ -1,4 +1,4 @@
-"""The package as it is installed: its list of folders, its data, what importing it loads, what it never does."""
+"""The installed package: its list of folders, its data, and the modules that its import loads."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ELSEWHERE = {"maze_nca_gym.agents.page": PAGE, "maze_nca_gym.agents.theory": THE
 TREES = {"maze_nca_gym": ROOT / "maze_nca_gym", "maze_nca_gym.agents": ROOT / "agents"}
 """Package -> the folder on disk whose subfolders are its subpackages."""
 LINK = "maze_nca_gym/agents"
-"""The link by which a clone is importable as it lies there."""
+"""The link that makes a clone importable without installation."""
 SOURCES = sorted(path for tree in TREES.values() for path in tree.rglob("*.py"))
 DOORS = (
     "maze_nca_gym.mazes",
@@ -49,7 +49,7 @@ DOORS = (
 """The packages whose names are public."""
 HEAVY = {"torch", "numba", "llvmlite", "pygame", "PIL", "networkx", "rich", "stable_baselines3"}
 HEAVY |= {"matplotlib", "tensorboard"}
-"""What importing the core must not load."""
+"""Modules that the import of the core must not load."""
 
 
 def read(name: str) -> str:
@@ -65,7 +65,7 @@ def setuptools_table() -> dict[str, Any]:
 
 
 def tracked_files() -> list[str]:
-    """The files of the repository, none outside of one."""
+    """The files of the repository; none outside a clone."""
     git = ["git", "ls-files", "-z"]
     try:
         listed = subprocess.run(git, capture_output=True, text=True, cwd=ROOT, check=False).stdout
@@ -75,7 +75,7 @@ def tracked_files() -> list[str]:
 
 
 def folder_of(package: str) -> Path:
-    """The folder of a package of the list."""
+    """Return the folder of a package of the list."""
     if package in ELSEWHERE:
         return ELSEWHERE[package]
     root = max((name for name in TREES if f"{package}.".startswith(f"{name}.")), key=len)
@@ -179,7 +179,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build(copy: Path, call: str) -> Path:
-    """Let setuptools build in a copy; returns the file that it made."""
+    """Build in a copy with setuptools, and return the built file."""
     (copy / "dist").mkdir(exist_ok=True)
     code = f"from setuptools.build_meta import *; open('dist/name', 'w').write({call})"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=copy, check=False)
@@ -251,13 +251,13 @@ OPTIONS = {
     "sweep('a.toml', {})": ("launcher='slurm', workers=3", "worker=3", "workers='3'"),
     "learn_automaton('a', {})": ("n_mazes=1, sizes=8", "n_maze=1", "n_mazes='1'"),
 }
-"""Call -> options that it takes, and two that a type checker must refuse: a misspelt one, and a text for a number."""
+"""Call -> accepted options, and two options that a type checker must refuse: a misspelt name, and text for a number."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("checker", ["pyright", "mypy"])
 def test_editors_and_type_checkers_find_every_name_of_every_door_and_every_option(tmp_path: Path, checker: str) -> None:
-    """From another folder: neither runs Python, so that both need what lies on a path."""
+    """Type checkers run in another folder. They do not run Python, so the package must be on a path."""
     beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     if (program := shutil.which(checker, path=beside)) is None:
         pytest.skip(f"{checker} is not installed")
@@ -361,7 +361,7 @@ def test_agents_folder_refuses_to_be_a_top_level_package() -> None:
 
 
 def test_the_core_of_one_copy_refuses_the_agents_of_another(tmp_path: Path) -> None:
-    """A hook, which an editable install is without links, finds the agents of its own checkout."""
+    """Without links, an editable install is a hook, which finds the agents of its own checkout."""
     copied = shutil.copy(ROOT / "agents" / "__init__.py", tmp_path)
     spec = importlib.util.spec_from_file_location("maze_nca_gym.agents", copied)
     assert spec is not None

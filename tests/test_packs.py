@@ -1,4 +1,4 @@
-"""The packs that come with the package: their names, what they hold, and how they are published."""
+"""The included packs: their names, their content, and their publication."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The experiment at the paper's own scale, as far as a machine without a GPU can run it."""
+"""The experiment at the paper's scale, with small numbers for machines without a GPU."""
 
 import json
 import re

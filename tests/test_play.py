@@ -1,4 +1,4 @@
-"""The page docs/play: its policies are those of the package, and its automata do what they do in Python."""
+"""The page docs/play has the policies of the package, and its automata compute the same as in Python."""
 
 import importlib.util
 import json
@@ -39,7 +39,7 @@ SCRIPTS = ("parts.js", "levels.js", "rules.js", "kernel.js", "automaton.js")
 
 
 def test_its_policies_are_those_of_the_package():
-    """python -m tools.make_play writes them again."""
+    """`python -m tools.make_play` writes the files."""
     written = {path.name: path.read_bytes() for path in (PAGE / "policies").glob("*")}
     assert written == make_play.files()
     assert sum(map(len, written.values())) < 1_000_000
@@ -78,7 +78,7 @@ MISTAKES = {
     "new Automaton({...policy, inputs: ['empty', 'wall', 'sand', 'mud']}, levels.filled(3, 3, 0))": "inputs sand, mud",
     "new Automaton({...policy, bias: [0]}, levels.filled(3, 3, 0))": "do not fit",
 }
-"""Calls -> what their errors say."""
+"""Call -> the message of its error."""
 
 
 DRAWINGS = [
@@ -92,7 +92,7 @@ DRAWINGS = [
     "S. \r..T\r",
     "S**\n#*T",
 ]
-"""Texts of levels."""
+"""Levels as text."""
 
 
 OWN = {
@@ -100,7 +100,7 @@ OWN = {
     "asked-another-task": {"task": "diameter", "n_tiles": 4},
     "two-maxima": {"task": "diameter", "max_pool": True, "n_maxima": 2},
 }
-"""Networks of tasks besides those of the page, or with other inputs."""
+"""Networks of tasks that the page does not have, or with other inputs."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -110,7 +110,7 @@ def _tasks(tmp_path_factory):
 
 
 def policy_of(name):
-    """A policy of the page, or a network with random weights."""
+    """Return a policy of the page, or a network with random weights."""
     if name not in OWN:
         return load(name)
     options = {"n_tiles": find_task(OWN[name]["task"]).n_tiles, **OWN[name]}
@@ -124,11 +124,11 @@ JOINS = {
     "nca-shortest-path-exact-weights": ("closed", [(14, 28), (28, 15), (5, 5)]),
     "nca-shortest-path-healing-hinted": ("moebius", [(20, 60)]),
 }
-"""Policy -> edges and portals with which it runs off the grid."""
+"""Policy -> edges and portals with which it runs on other graphs."""
 
 
 class Case:
-    """Levels for one policy, and what the page's automata make of them."""
+    """Levels for one policy, and the states of the page's automata on them."""
 
     def __init__(self, name, n, joins=None):
         self.name, self.policy, self.joins = name, policy_of(name), joins
@@ -153,12 +153,12 @@ class Case:
         return json.dumps({"policy": json.loads(to_json(policy_of(self.name), self.name)), **rest})
 
     def states(self, content):
-        """(N, checkpoints, C, H, W) from the page's numbers, a tile after the other."""
+        """Return (N, checkpoints, C, H, W) states from the page's numbers, which come tile by tile."""
         shape = (len(self.tiles), len(self.checkpoints), *self.tiles.shape[1:], self.policy.n_channels)
         return torch.from_numpy(np.frombuffer(content, np.float32).reshape(shape).transpose(0, 1, 4, 2, 3).copy())
 
     def step_of(self, iteration):
-        """A step at which an iteration is what the file holds: never the last one of an episode."""
+        """Return a step that the file also describes: never the last step of an episode."""
         return self.policy.stationary_from or iteration
 
     @torch.no_grad()
@@ -188,7 +188,7 @@ class TestNode:
         case.check((tmp_path / "states").read_bytes())
 
     def run(self, script):
-        """The JSON that a script prints, after those of the page."""
+        """Return the JSON that a script prints after the page's scripts."""
         texts = [(PAGE / name).read_text() for name in (*SCRIPTS, "policies/nca-shortest-path-healing-hinted.js")]
         named = "const {levels, Automaton} = MazePlay, [policy] = Object.values(MazePlay.loaded);"
         whole = "\n".join([*texts, named, script])
@@ -211,7 +211,7 @@ class TestNode:
             assert canonical_shortest_path(tiles) is not None
 
     def test_large_levels_take_no_seconds(self):
-        """Components were once found in a time that was quadratic in the number of tiles."""
+        """An earlier search for components needed a time quadratic in the number of tiles."""
         took = self.run("""
             const begin = performance.now();
             levels.generate("random", 201, 5);
@@ -377,7 +377,7 @@ class TestNode:
         assert equal == [True] * 42
 
     def test_a_browser_without_vectors_computes_the_same(self):
-        """Sums are in float64 then, so they are not the same to the bit."""
+        """The browser then adds in float64, so results differ in the last bits."""
         script = """
             const run = () => {
               const automaton = new Automaton({...policy, weights, bias}, levels.generate('loops', 9, 1));
@@ -397,7 +397,7 @@ class TestNode:
         np.testing.assert_allclose(there, expected, atol=1e-5)
 
     def test_a_wall_across_the_path_is_gone_around(self):
-        """After edits and damage the path is that of a rollout from zero."""
+        """After edits and damage, the path is the path of a rollout from zero."""
         paths = self.run("""
             const level = levels.generate('loops', 13, 4), automaton = new Automaton(policy, level);
             for (let i = 0; i < 150; i++) automaton.step();
@@ -490,7 +490,7 @@ class TestChromium:
         assert said[6:] == [None, True, "Nearest target, answered by a cellular automaton", "other", 4]
 
     def ask(self, tmp_path, script):
-        """What a script of the page returns."""
+        """Return the result of a script on the page."""
         page = tmp_path / "play" / "index.html"
         shutil.copytree(PAGE, page.parent)
         return serve.ask_page(page, script, tmp_path / "profile")
@@ -591,7 +591,7 @@ class TestDoubt:
     PARTS = (*SCRIPTS, "answers.js", "trial.js", "doubt.js")
 
     def ask(self, name, call):
-        """What the page's search says of a policy, as JSON: `search` is the function, `policy` the policy."""
+        """Return the result of the page's search for a policy as JSON. Scripts use the names `search` and `policy`."""
         texts = [(PAGE / part).read_text() for part in self.PARTS]
         named = "const {doubt: {Examiner, doubt: search, smaller}, levels} = MazePlay;"
         named += f"const policy = MazePlay.loaded['{name}']; console.log(JSON.stringify({call}));"

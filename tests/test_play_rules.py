@@ -1,4 +1,4 @@
-"""The page docs/play/rules.html: its notation means what it means in Python, and its check finds what is wrong."""
+"""The page docs/play/rules.html: its notation means the same as in Python, and its check finds mistakes."""
 
 import json
 import re
@@ -23,7 +23,7 @@ EXAMPLES = {
     "cut off": (10552, "correct: shows the answer of the task my-cut within 9 A + 4 iterations, on every maze"),
     "dead ends": (8, "refuted: does not show an answer within 3 A + 4 iterations on a maze"),
 }
-"""Example of the page -> the mazes that it tries, and what `prove` says."""
+"""Example of the page -> the number of tried mazes, and the verdict of `prove`."""
 MISTAKES = {
     "": "line 1: there is no rule yet",
     "PATH": "line 1: a rule is NAME = …",
@@ -52,11 +52,11 @@ MISTAKES = {
     "PATH = A\nA = never(NEW_1)\nNEW_1 = tile(WALL)": "line 3: NEW_1 is the name of a signal that never(…) needs",
     "PATH = A | PATH\nA = A": "line 1: PATH is the answer, which no rule reads",
 }
-"""Rules -> what their error says."""
+"""Rules -> the message of their error."""
 
 
 def ask_node(tmp_path, script):
-    """What a script prints as JSON, after the parts of the page; it may use `EXAMPLES`."""
+    """Return the JSON that a script prints after the page's scripts. The script may use `EXAMPLES`."""
     editor = (PAGE / "editor.js").read_text(encoding="utf-8")
     (examples,) = re.findall(r"const EXAMPLES = (\{\n.*?\n  \});", editor, re.DOTALL)
     code = "".join((PAGE / f"{part}.js").read_text(encoding="utf-8").replace('"use strict";', "", 1) for part in PARTS)
@@ -97,7 +97,7 @@ def test_the_check_and_a_proof_of_the_same_rules_in_python_agree(tmp_path, capsy
 
 @needs_node
 def test_rules_are_read_as_in_python(tmp_path):
-    """By the nodes of the page and by the lambdas that it prints, iteration by iteration and as a specification."""
+    """The rules are read by the page and as the lambdas that it prints, at every iteration and as a specification."""
     texts = [
         "PATH = A\nA = ~A ^ B & around(B, 2) | up(~A & B)\nB = left(A | tile(WALL)) ^ ~(B | right(tile(TARGET))) & B\n",
         "PATH = ~B\nA = around(~A | B) & ~(A ^ B ^ C)\nB = down(A ^ B) | around(tile(EMPTY) & ~A, 3)\nC = ~C\n",
@@ -129,7 +129,7 @@ BURNS = tile(TARGET) | up(BURNS) & ~tile(WALL)
 SAVED = never(BURNS) & (tile(SOURCE) | around(SAVED) & ~tile(WALL))
 LEFT = never(BURNS) & ~tile(WALL) & around(never(SAVED), 2) & never(SAVED)
 """
-"""A specification of three layers."""
+"""A specification with three strata."""
 
 
 @needs_node
@@ -162,7 +162,7 @@ def test_rules_that_say_never_wait_until_all_is_at_rest(tmp_path):
 
 
 class View:
-    """What rules see of all tiles of a maze: (H, W) bool, False beyond the edge."""
+    """Return the atoms of rules on all tiles of a maze: (H, W) bool, False beyond the edge."""
 
     def __init__(self, maze, state):
         self.maze, self.state = maze, state

@@ -1,4 +1,4 @@
-"""A population of levels: replay, replacement and statistics against plain Python."""
+"""A population of levels: replay, replacement and statistics compared with plain Python."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def levels_of(task: str, n: int, size: int | tuple[int, int] = 4, seed: int = 0)
 
 
 def populated(fitness: list[float], complete: list[float] | None = None, **config: Any) -> LevelPopulation:
-    """As many levels as numbers."""
+    """Return as many levels as numbers."""
     population = LevelPopulation(PopulationConfig(**{"capacity": max(len(fitness), 1), **config}))
     fresh = population.fresh(levels_of(population.config.task, len(fitness), (3, 4)))
     population.insert(fresh, fitness, [0.0] * len(fitness) if complete is None else complete)
@@ -39,7 +39,7 @@ def populated(fitness: list[float], complete: list[float] | None = None, **confi
 
 
 def evolved(task: str = "shortest-path", rounds: int = 8, **config: Any) -> LevelPopulation:
-    """A small population with a history."""
+    """Return a small population with a history."""
     population = LevelPopulation(PopulationConfig(**{"task": task, "capacity": 12, **config}))
     draws = rng(3)
     population.insert(population.fresh(levels_of(task, 10)), draws.random(10), draws.random(10) < 0.5)
@@ -127,7 +127,7 @@ class TestLearnability:
 
 
 class PlainPopulation:
-    """Ids, fitness and texts of levels, the fittest kept by sorting all of them."""
+    """A population of ids, fitness and texts of levels that sorts all levels to find the fittest."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
@@ -156,7 +156,7 @@ class PlainPopulation:
 class TestInsert:
     @for_each("seed", range(12))
     def test_the_fittest_of_all_stay(self, seed: int) -> None:
-        """Of few possible levels and few possible scores, so that duplicates and ties abound."""
+        """There are few possible levels and few possible scores, so duplicates and ties are frequent."""
         draws = rng(seed)
         capacity = int(draws.integers(1, 12))
         population = LevelPopulation(PopulationConfig("diameter", capacity=capacity))
@@ -181,7 +181,7 @@ class TestInsert:
             assert population.n_replacements == plain.next_id - len(plain.levels)
 
     def test_by_replay_weight_the_least_replayed_is_challenged(self) -> None:
-        """The fittest was measured just now; so its replay weight is the lowest here."""
+        """The fittest level was measured last, so its replay weight is the lowest."""
         population = populated([1.0, 5.0, 2.0], eviction="replay-weight", staleness_weight=1.0)
         population.tick(2)
         population.update([0, 1], [1.0, 5.0], [0, 0])
@@ -347,14 +347,14 @@ class TestBadArguments:
 
 
 def state_of(population: LevelPopulation) -> tuple[Any, ...]:
-    """All there is, to be compared."""
+    """Return all content of a population for comparison."""
     arrays, state = population.to_arrays()
     return {name: (a.dtype, a.shape, a.tobytes()) for name, a in arrays.items()}, state, population.members.tolist()
 
 
 @for_each("task", TASKS)
 def test_levels_belong_to_their_population_alone(task: str) -> None:
-    """Neither do levels given change with it, nor it with them, nor old candidates with new ones."""
+    """A population shares no memory with levels from users, with results, or with earlier candidates."""
     population = LevelPopulation(PopulationConfig(task, capacity=5))
     tiles = levels_of(task, 5)
     candidates: Candidates = population.fresh(tiles)

@@ -1,4 +1,4 @@
-"""Populations in files: the same afterwards, usable as level sets, and refused when anything is wrong with them."""
+"""Populations in files: equal after loading, usable as level sets, and refused if anything is wrong."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def configuring(name: str, value: Any) -> Callable[[Arrays, Arrays], None]:
 
 
 def twins(arrays: Arrays, state: Arrays) -> None:
-    """The second level becomes the first one, in the lineage too: both are roots."""
+    """The second level becomes equal to the first, also in the lineage: both are roots."""
     arrays["tiles"][1] = arrays["tiles"][0]
     arrays["record_root_tiles"][1] = arrays["record_root_tiles"][0]
 

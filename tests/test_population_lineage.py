@@ -1,4 +1,4 @@
-"""Family trees: who is kept, who is forgotten, and that every level follows from its root."""
+"""Family trees: living levels and their ancestors stay, all others are removed, and roots determine every level."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maze_nca_gym.mazes.population import LevelPopulation, PopulationConfig
 
 
 def evolve(population: LevelPopulation, rounds: int, seed: int = 0) -> dict[int, tuple[int, np.ndarray]]:
-    """Let a population evolve; returns id -> parent and tiles of all levels that ever entered it."""
+    """Let a population evolve, and return id -> parent and tiles of all levels that ever entered it."""
     draws = rng(seed)
     endpoints = population.config.task == "shortest-path"
     candidates = population.fresh(generate(draws, population.config.capacity, 5, endpoints=endpoints))

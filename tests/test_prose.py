@@ -1,4 +1,4 @@
-"""Habits that make pages and docstrings hard to read become rarer: no page and no package has more than before."""
+"""Habits that make pages and docstrings hard to read become rarer: no page and no package may have more than before."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools import prose
 
 STORED = json.loads(prose.STORED.read_text(encoding="utf-8"))
 SLACK, FEW = 0.05, 3
-"""Part of a rate by which a text may exceed it, and hits that every text may have besides: a few are not a habit."""
+"""Relative excess that a rate may have, and number of hits that every text may have: a few hits are not a habit."""
 
 
 @pytest.fixture(scope="module")

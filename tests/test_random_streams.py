@@ -1,4 +1,4 @@
-"""The generator on arrays against the published algorithm in plain integers."""
+"""The generator on arrays compared with the published algorithm in plain integers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def plainly_scrambled(number: int) -> int:
 
 
 def test_the_published_stream_of_seed_0() -> None:
-    """The finaliser leaves 0 as it is, so that seed 0 starts the generator at 0."""
+    """The finaliser maps 0 to 0, so seed 0 starts the generator at 0."""
     expected = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F, 0xF88BB8A8724C81EC]
     assert words(np.array([0]), 0, 4).tolist() == [expected]
 

@@ -1,4 +1,4 @@
-"""The README and the first pages hold as typed: their Python, and their commands with any policy's name in them."""
+"""The README and the first pages work as typed: their Python code, and their commands with any name of a policy."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ pytestmark = pytest.mark.usefixtures("command_line")
 
 
 def of_its_size(name: str, options: list[str]) -> list[str]:
-    """An MLP runs on 16x16 alone."""
+    """An MLP runs only on 16x16 levels."""
     return [{"6": "16", "8": "16"}.get(option, option) for option in options] if name == FRESH_MLP else options
 
 
@@ -104,7 +104,7 @@ def test_any_command_takes_any_policy(name, command, plays, capsys):
 
 
 def test_each_block_of_the_readme_prints_what_its_comments_say(capsys):
-    """The blocks are one program. Those before the installation of the extra `proof` need no extra."""
+    """The blocks are one program. Blocks before the installation of the extra `proof` need no extra."""
     known: dict[str, Any] = {}
     for code in BLOCKS:
         if "import prove" in code:
@@ -118,7 +118,7 @@ def test_each_block_of_the_readme_prints_what_its_comments_say(capsys):
 
 
 def test_only_the_block_about_proofs_needs_z3():
-    """The others run without the extra `proof`, as the installation above them leaves it out."""
+    """Blocks without proofs run without the extra `proof`, which the installation above them leaves out."""
     (rule,) = (code for code in BLOCKS if "compile_automaton" in code)
     program = f"import sys\nsys.modules.update(z3=None, cvc5=None)\n{rule}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -138,7 +138,7 @@ def test_the_readme_is_short_and_the_quick_start_makes_its_environments():
 
 
 def test_its_benchmark_figures_are_those_of_the_leaderboard():
-    """Scores are compared with published figures of the same score, and solvers that search are not among these."""
+    """The README compares only equal scores, and only solvers that do not search."""
     section = " ".join(README.split("## Results")[1].split("\n## ")[0].split())
     seeds = json.loads((ROOT / "docs/maze-hard-moves.json").read_text(encoding="utf-8"))["seeds"]
     assert len(seeds) == 5

@@ -1,4 +1,4 @@
-"""The command in a run's config.json: typed again, it makes the same run."""
+"""The command in a run's config.json makes the same run again."""
 
 import json
 import shlex
@@ -174,7 +174,7 @@ CALLS = [
 ]
 """Functions that record their calls, with options."""
 SLOW = CALLS[8:9]
-"""Calls of which others try the function and the order."""
+"""Calls whose function and order of options other calls test."""
 
 
 @pytest.mark.usefixtures("few_levels")
@@ -205,7 +205,7 @@ def register(name):
 
 @pytest.fixture
 def helped(monkeypatch, forgotten):
-    """A module that registers an automaton by the function of another module."""
+    """A module that registers an automaton with the function of another module."""
     Path("helper_of_mine.py").write_text(HELPER)
     Path("mine_by_helper.py").write_text("import helper_of_mine\nhelper_of_mine.register('mine')\n")
     monkeypatch.syspath_prepend(".")

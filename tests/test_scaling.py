@@ -1,4 +1,4 @@
-"""The scaling benchmark runs, finds no violation, would find one, and goes on where it stopped."""
+"""The scaling experiment runs, finds no violation, would find a violation, and resumes."""
 
 from __future__ import annotations
 

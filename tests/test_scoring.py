@@ -1,4 +1,4 @@
-"""The metrics against their definitions in plain NumPy."""
+"""The metrics compared with their definitions in plain NumPy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SOME_LEVEL = levels_with_endpoints(largest=6) | mazes(largest=6)
 
 
 def solved(tiles: NDArray[np.uint8]) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_]]:
-    """The canonical solution, None where there is none, and all optimal ones."""
+    """Return the canonical solution, or None, and all optimal solutions."""
     endpoints = bool((tiles >= Tile.SOURCE).any())
     optima = (optimal_shortest_paths if endpoints else optimal_diameters)(tiles)
     target = (canonical_shortest_path if endpoints else canonical_diameter)(tiles)
@@ -151,7 +151,7 @@ def test_bad_arguments(tiles: Any, path: Any, target: Any, message: str) -> None
 
 
 class TestPaperAccuracy:
-    """Against the published definition, written out level by level."""
+    """The metric compared with the published definition, level by level."""
 
     @for_each("n", [1, 63, 64, 65, 200])
     def test_minibatches_of_levels(self, n):

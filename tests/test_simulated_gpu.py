@@ -1,4 +1,4 @@
-"""Tensors on the simulated GPU say so, and are copied to the CPU by `transfer` alone."""
+"""Tensors on the simulated GPU report that device, and only `transfer` copies them to the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The site: it is built without a warning, has a page for all that there is, and loads nothing from other hosts."""
+"""The site is built without warnings, has a page for everything, and loads nothing from other hosts."""
 
 import importlib
 import inspect
@@ -46,7 +46,7 @@ def _importable(monkeypatch):
 
 
 def build(way, folder):
-    """Build the site without running the tutorials, here without animations, the reference and the search."""
+    """Build the site without running tutorials; animations, the reference and the search are left out too."""
     if way == "whole":
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder / "site")]
         environment = {**os.environ, "EXECUTE_TUTORIALS": "false", "NO_MKDOCS_2_WARNING": "1"}
@@ -78,13 +78,13 @@ def build(way, folder):
 
 @pytest.fixture(scope="module", params=["quick", pytest.param("whole", marks=pytest.mark.slow)])
 def site(request, once):
-    """The folder of the site."""
+    """The folder of the site without animations, reference and search."""
     return once(f"site-{request.param}", partial(build, request.param)) / "site"
 
 
 @pytest.fixture(scope="module")
 def whole(once):
-    """The folder of the site with all that it has."""
+    """The folder of the complete site."""
     return once("site-whole", partial(build, "whole")) / "site"
 
 

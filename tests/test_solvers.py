@@ -1,4 +1,4 @@
-"""The solvers against networkx on mazes of every kind."""
+"""The solvers compared with networkx on mazes of every kind."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NO_FREE_TILE = parse("##\n##")
 
 
 def path_of(drawing: str) -> NDArray[np.bool_]:
-    """The `*` of a drawing."""
+    """Return the tiles marked `*` in a drawing."""
     return np.array([[glyph == "*" for glyph in row.strip()] for row in drawing.strip().splitlines()])
 
 
@@ -82,7 +82,7 @@ class TestShortestPath:
         assert solvers.shortest_path(batch).tolist() == [[[False] * 4], [[True] * 4], [[False] * 4]]
 
     def test_endpoints_in_every_pair_of_places(self) -> None:
-        """Longer than the 32 tiles that are looked through together."""
+        """Paths longer than the 32 tiles that the solver examines together."""
         for source in range(70):
             tiles = np.zeros((1, 70), np.uint8)
             tiles[0, source], tiles[0, 69 - source] = Tile.SOURCE, Tile.TARGET
@@ -90,7 +90,7 @@ class TestShortestPath:
 
 
 def with_random_endpoints(tiles: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
-    """A copy with source and target on any two tiles."""
+    """Return a copy with source and target on two random tiles."""
     tiles = tiles.copy()
     tiles.flat[rng.choice(tiles.size, 2, replace=False)] = Tile.SOURCE, Tile.TARGET
     return tiles
@@ -156,7 +156,7 @@ class TestDiameter:
         ],
     )
     def test_of_components_the_first_with_the_diameter_wins(self, text: str, path: str) -> None:
-        """Whichever has more tiles, isolated ones too."""
+        """The component with more tiles counts, also among isolated tiles."""
         np.testing.assert_array_equal(solvers.diameter(parse(text)), path_of(path))
 
     def test_batch_leaves_levels_without_free_tile_empty(self) -> None:
@@ -178,7 +178,7 @@ class TestDiameter:
 
 
 class TestEverySmallMaze:
-    """Nothing random: every tie that a few tiles can make."""
+    """Nothing is random: every tie that a few tiles can make."""
 
     def test_diameter_of_three_by_three(self) -> None:
         walls = all_subsets((3, 3))[:-1]
@@ -259,7 +259,7 @@ class TestEccentricities:
 
 
 def optimal_subsets(tiles: NDArray[np.uint8]) -> set[bytes]:
-    """Every set of tiles that `is_optimal` accepts, as bytes of its mask."""
+    """Return every set of tiles that `is_optimal` accepts, as bytes of its mask."""
     subsets = all_subsets((tiles.shape[0], tiles.shape[1]))
     accepted = solvers.is_optimal(np.broadcast_to(tiles, subsets.shape), subsets)
     return {subset.tobytes() for subset in subsets[accepted]}
@@ -312,11 +312,11 @@ class TestIsOptimal:
 
 
 class TestIsValid:
-    """A line without shortcuts is a path graph that its tiles induce."""
+    """A line without shortcuts is a set of tiles that induces a path graph."""
 
     @staticmethod
     def ends_of(tiles: NDArray[np.uint8], path: NDArray[np.bool_]) -> set[tuple[int, int]] | None:
-        """The ends of a line of free tiles, None if it is none."""
+        """Return the ends of a line of free tiles, or None if the tiles are not a line."""
         graph = grid_graph(np.where(path, tiles, np.uint8(Tile.WALL))).to_undirected()
         degrees = dict(graph.degree)
         is_line = len(graph) == path.sum() > 0 and nx.is_tree(graph) and max(degrees.values()) <= 2
@@ -394,7 +394,7 @@ class TestBestPath:
 
 
 def two_ways(side: int) -> NDArray[np.uint8]:
-    """Two ways of one length, each through an empty square: one early on, the other late."""
+    """Two paths of equal length, each through an empty square: one square early, the other late."""
     half = np.ones((side, side + 4), np.uint8)
     half[:, 0] = half[0, :2] = half[:, 2:-2] = half[-1, -2:] = Tile.EMPTY
     middle = np.full((1, side + 4), Tile.WALL, np.uint8)

@@ -1,4 +1,4 @@
-"""Tables of texts in each of their forms."""
+"""Tables of texts in each of their formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks as objects: those of the package, and one of the user's: the dead ends of a maze, which an open room lacks."""
+"""Tasks as objects: the package's tasks, and a user's task: the dead ends of a maze, which an open room lacks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ID = "MazeDeadEnds-v0"
 
 
 def dead_ends(tiles: Tiles) -> Any:
-    """(N, H, W) bool: free tiles with exactly one free neighbour."""
+    """Return the free tiles with exactly one free neighbour, (N, H, W) bool."""
     free = np.pad(tiles != Tile.WALL, ((0, 0), (1, 1), (1, 1))).astype(int)
     neighbours = free[:, :-2, 1:-1] + free[:, 2:, 1:-1] + free[:, 1:-1, :-2] + free[:, 1:-1, 2:]
     return (free[:, 1:-1, 1:-1] == 1) & (neighbours == 1)
@@ -75,7 +75,7 @@ DEAD_ENDS = Task(
 
 
 class DeadEnds(Policy):
-    """Draws the dead ends in one iteration."""
+    """A policy that draws the dead ends in one iteration."""
 
     def __init__(self) -> None:
         super().__init__("dead-ends", n_tiles=2, channel_names=("path",))
@@ -232,7 +232,7 @@ class TestATaskOfOnesOwn:
 
 
 def some_path(tiles, path):
-    """Whether a path has as many tiles as the canonical one: not what the package's tasks take for optimal."""
+    """Return whether a path has as many tiles as the canonical path, unlike `is_optimal` of the package's tasks."""
     return path.sum(axis=(1, 2)) == solvers.shortest_path(tiles).sum(axis=(1, 2))
 
 

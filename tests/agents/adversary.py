@@ -1,4 +1,4 @@
-"""Wrong automata and networks, made from correct ones by family; and an evaluator that shares nothing with proofs."""
+"""Families of wrong automata and networks, made from correct ones, and an evaluator that shares no code with proofs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from maze_nca_gym.mazes.terms import Term, term_of
 
 MOVES = {"C": (0, 0), "U": (-1, 0), "L": (0, -1), "D": (1, 0), "R": (0, 1)}
 SNAKE = "\n".join(["S" + "." * 15, *(("#" * 15 + ".", "." * 16, "." + "#" * 15, "." * 16)[i % 4] for i in range(13))])
-"""A maze of one long way, of 15 columns, but for its target."""
+"""A maze with one long way, 15 columns wide, without a target."""
 ODD = [
     "S.T",
     "ST",
@@ -37,7 +37,7 @@ ODD = [
 
 
 class View:
-    """What a rule sees of one maze, in arrays with a frame."""
+    """The atoms that a rule reads on one maze, as arrays with a frame."""
 
     def __init__(self, tiles, signals):
         self.tiles, self.signals = (
@@ -70,7 +70,7 @@ def states(automaton, tiles, n):
 
 @lru_cache
 def mazes(task: Task):
-    """Return (H, W) mazes of up to 16 x 16 tiles, and odd ones, that the task can solve."""
+    """Return (H, W) mazes of up to 16 x 16 tiles, and unusual mazes, that the task can solve."""
     rng, levels = np.random.default_rng(11), []
     for size in ((3, 3), (2, 6), (1, 9), (6, 6), (10, 10), (16, 16)):
         for generator in ("random", "perfect", "loops"):
@@ -81,7 +81,7 @@ def mazes(task: Task):
 
 
 def is_correct(automaton, later=0, on=None):
-    """Return whether an automaton shows an optimal answer from its bound on, on all mazes or some."""
+    """Return whether an automaton shows an optimal answer from its bound on, on all mazes or on some mazes."""
     task, answers = find_task(automaton.task), [int(signal) for signal in automaton.answers]
     for maze in mazes(task) if on is None else on:
         due = automaton.bound(maze.size, int(task.solve(maze[None]).sum()) - 1)
@@ -93,7 +93,7 @@ def is_correct(automaton, later=0, on=None):
 
 
 def mutated(rng, automaton):
-    """Return an automaton in which one rule is another: an operator, a contrary, a tap or a signal."""
+    """Return an automaton with one rule changed: another operator, a negation, another tap or another signal."""
     signal = rng.choice([s for s in automaton.signals if s not in automaton.everywhere])
     root = term_of(automaton.rules[automaton.signals(signal)])
     nodes = [root]
@@ -125,7 +125,7 @@ def with_rule(signal, rule, automaton=SHORTEST_PATH, **changes):
 
 
 def further(n, rules, spoils):
-    """Return the shortest path's automaton with n more signals X0, X1 ..., of which one spoils the path."""
+    """Return the automaton of the shortest path with n more signals X0, X1, ..., one of which spoils the path."""
     names = [*PathSignal.__members__, *(f"X{i}" for i in range(n))]
     signals = IntEnum("Signal", names, start=0)
     path = replace(CANONICAL, signals=signals)
@@ -136,7 +136,7 @@ def further(n, rules, spoils):
 
 
 def far(n) -> Automaton:
-    """Return one that forgets its path once a wave from the source has gone n tiles."""
+    """Return an automaton that forgets its path when a wave from the source has gone n tiles."""
 
     def starts(signals, see):
         return see.tile(Tile.SOURCE)
@@ -153,7 +153,7 @@ def far(n) -> Automaton:
 
 
 def late(n) -> Automaton:
-    """Return one that forgets its path once a counter of n bits is full."""
+    """Return an automaton that forgets its path when a counter of n bits is full."""
 
     def bit(i, signals, see):
         lower = [see(signals[f"X{j}"]) for j in range(i)]
@@ -170,7 +170,7 @@ P = PathSignal
 
 
 def families() -> Iterator[tuple[str, Automaton]]:
-    """Yield wrong automata of the shortest path, each with the name of its family; some mutants are still correct."""
+    """Yield wrong automata of the shortest path with the names of their families. Some mutants are still correct."""
     rng = np.random.default_rng(23)
     yield from (("a mutation", mutated(rng, SHORTEST_PATH)) for _ in range(90))
     for bound in [
@@ -202,7 +202,7 @@ def families() -> Iterator[tuple[str, Automaton]]:
 
 
 def false_invariants() -> Iterator[Automaton]:
-    """Yield automata whose invariant is false of some maze."""
+    """Yield automata whose invariant is false on some maze."""
     for one in P:
         for other in P:
             if one != other:
@@ -212,7 +212,7 @@ def false_invariants() -> Iterator[Automaton]:
 
 
 def breaks(automaton) -> bool:
-    """Return whether an automaton's invariant is false somewhere, or after a change of the maze, if it heals."""
+    """Return whether an automaton's invariant is false somewhere; if the automaton heals, also after a change."""
     task = find_task(automaton.task)
     for maze in mazes(task)[::3]:
         for signals in states(automaton, maze, 30):
@@ -225,7 +225,7 @@ def breaks(automaton) -> bool:
 
 
 def networks(n) -> Iterator[torch.nn.Module]:
-    """Yield networks of the shortest path with one weight or bias that is another."""
+    """Yield networks of the shortest path with one weight or bias changed."""
     model, _ = compile_automaton(SHORTEST_PATH)
     rng, parameters = np.random.default_rng(29), [*model.parameters()]
     sizes = [parameter.numel() for parameter in parameters]
@@ -238,7 +238,7 @@ def networks(n) -> Iterator[torch.nn.Module]:
 
 
 def follows(model, automaton) -> bool:
-    """Return whether a network shows what an automaton does, on mazes, at every iteration."""
+    """Return whether a network shows the signals of an automaton at every iteration, on several mazes."""
     (weight, *_) = model.parameters()
     for maze in mazes(find_task(automaton.task))[::2]:
         encoded = torch.from_numpy(np.stack([maze == kind for kind in range(4)])[None]).to(weight)

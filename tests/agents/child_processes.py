@@ -1,4 +1,4 @@
-"""What tests let other processes do; a module of its own, so that they start without torch."""
+"""Functions that tests run in other processes, in a module that does not import torch."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def die_or_live(number):
-    """Kill this process by a signal, or live for a moment."""
+    """Kill this process by a signal, or sleep for a moment."""
     if number:
         os.kill(os.getpid(), number)
     time.sleep(0.3)
@@ -15,7 +15,7 @@ def die_or_live(number):
 
 
 def gpus_found(folder):
-    """Return which GPUs this process finds and whether it imported torch, once a file `go` is in a folder."""
+    """Wait for a file `go` in a folder; return the GPUs that this process finds, and whether it has imported torch."""
     found = os.environ.get("CUDA_VISIBLE_DEVICES"), "torch" in sys.modules
     while not (Path(folder) / "go").exists():
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""What the signals of automata are after t iterations, written by hand: what the machine has to find."""
+"""The signals of automata after t iterations, written by hand. The search for theorems must find the same."""
 
 from dataclasses import replace
 
@@ -114,7 +114,7 @@ SAID = {
     },
     "wall-follower": walking,
 }
-"""The signals by the automaton's name."""
+"""Name of an automaton -> its signals."""
 
 
 def expected(automaton):

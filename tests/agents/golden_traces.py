@@ -42,7 +42,7 @@ POLICIES: dict[str, Policy] = {
 
 
 def traced(policy: Policy, drawing: str) -> NDArray[np.int16]:
-    """(steps + 1, C, H, W) states from zeros until the automaton has been finished for three steps."""
+    """Return (steps + 1, C, H, W) states from zeros until the automaton has been finished for three steps."""
     tiles = parse(drawing)
     tiles = clear_endpoints(tiles) if policy.n_tiles == 2 else tiles
     maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))[None]

@@ -1,4 +1,4 @@
-"""The paper's automata as printed: each class keeps one slip of the appendix in an otherwise correct automaton."""
+"""The paper's automata as printed: each class has one mistake of the appendix in an otherwise correct automaton."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def printed_sawtooth(x: Tensor, peak: float) -> Tensor:
 
 
 class Automaton(HandcodedNCA):
-    """A 4-tile automaton that counts without limits."""
+    """An automaton with 4 kinds of tile that counts without limits."""
 
     def __init__(self, table: WeightTable) -> None:
         super().__init__("shortest-path", len(Tile), table, StepBound(per_tile=8))
@@ -47,7 +47,7 @@ class Automaton(HandcodedNCA):
 
 
 class PathFinder(Automaton):
-    """Dijkstra map generation and path extraction with every slip corrected."""
+    """Dijkstra map generation and path extraction with every mistake corrected."""
 
     peak = -1
 
@@ -105,7 +105,7 @@ class PathNeverFreezes(PathFinder):
 
 
 class PathAgesNeverFreeze(PathFinder):
-    """Only the floods stop once they have met."""
+    """Only the floods stop when they have met."""
 
     def freeze_age(self, met: Tensor, before: Tensor, after: Tensor) -> Tensor:
         return after
@@ -118,7 +118,7 @@ class PathTowardsGreaterAge(PathFinder):
 
 
 class DepthFirst(Automaton):
-    """The depth-first search with every slip corrected: the appendix's forward pass, line by line."""
+    """The depth-first search with every mistake corrected: the appendix's forward pass, line by line."""
 
     unit = 5
 
@@ -173,7 +173,7 @@ class SearchSawtooth(DepthFirst):
 
 
 class SearchDisplayedPriorities(DepthFirst):
-    """W_p as displayed, left and right exchanged against the prose."""
+    """W_p as displayed, where left and right are exchanged compared with the text."""
 
     def change(self, weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
         exchanged = {"L": "R", "R": "L"}
@@ -186,7 +186,7 @@ class SearchDisplayedPriorities(DepthFirst):
 
 
 class SearchTableRank(DepthFirst):
-    """The table's two rows that feed the rank: the pebble's own tile, and the direction instead of the rank."""
+    """The two rows of the table that feed the rank: the pebble's own tile, and the direction instead of the rank."""
 
     def change(self, weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
         rank = Search.STACK_RANK
@@ -216,10 +216,10 @@ class SearchAboveForBelow(DepthFirst):
 
 
 class SearchAnyRival(DepthFirst):
-    """The text: the route flows in "if any of the higher priority neighbors" are free, where it must be none."""
+    """The text: the route flows in if "any of the higher priority neighbors" is free, where none may be free."""
 
     def change(self, weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
-        """Let a route beside the tile count 3, so that 3 minus the number of free rivals shows both."""
+        """Let a route next to the tile count 3, so that 3 minus the number of free rivals shows both."""
         flows = (Search.ROUTE_U, Search.ROUTE_L, Search.ROUTE_D, Search.ROUTE_R)
         return tuple(
             weight._replace(value=3)
@@ -233,7 +233,7 @@ class SearchAnyRival(DepthFirst):
 
 
 class SearchDirectionCounts(DepthFirst):
-    """The prose's second paragraph: stack_direction counts up at each iteration, in place of stack_rank."""
+    """The text's second paragraph: stack_direction counts up at each iteration instead of stack_rank."""
 
     def change(self, weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
         counted = (Search.STACK_RANK, Search.STACK)
@@ -259,7 +259,7 @@ class SearchStuckInverted(DepthFirst):
 
 
 class SearchStepMask(DepthFirst):
-    """The prose's step_0(total_rank) in place of sawtooth_0: it lifts the tiles that wait, not the others."""
+    """The text's step_0(total_rank) instead of sawtooth_0: it lifts the tiles that wait, not the others."""
 
     def zero_mask(self, total: Tensor) -> Tensor:
         return self.step(total)
@@ -282,7 +282,7 @@ class SearchInFifths(DepthFirst):
 
 
 class SearchInFifthsSteep(SearchInFifths):
-    """The same with slope 5, exact on paper: float32 rounding pops a neighbour's rank a little."""
+    """Priorities of 0.2 to 0.8 with slope 5: exact on paper, but float32 rounding pops a little of another rank."""
 
     def sawtooth(self, x: Tensor, peak: float) -> Tensor:
         return (1 - 5 * (x - peak).abs()).relu()

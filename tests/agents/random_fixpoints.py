@@ -17,7 +17,7 @@ TAPS = ("C", "U", "L", "D", "R", "UL", "DR")
 
 
 def random_task(seed: int) -> Task:
-    """Return a task whose solver is a random least or inflationary fixed point of one to four relations."""
+    """Return a task whose solver is a random least or inflationary fixpoint of one to four relations."""
     rng = np.random.default_rng(seed)
     names = [f"R{i}" for i in range(rng.integers(1, 5))]
     least = bool(rng.random() < 0.7)
@@ -47,7 +47,7 @@ def random_layers(seed: int) -> Task:
 
 
 def _rule(rng: np.random.Generator, names: list[str], may_negate: Sequence[str]) -> Callable[[Any], Any]:
-    """Return a rule: a kind of tile, or a random tree of kinds and relations, of which it negates only some."""
+    """Return a random rule: a kind of tile, or a tree of kinds and relations, of which only some may be negated."""
     tree, start = _tree(rng, names, may_negate, depth=3), int(rng.integers(2, 4))
     return lambda see: see.tile(start) | tree(see) if start == 2 else tree(see)
 

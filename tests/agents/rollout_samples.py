@@ -33,7 +33,7 @@ def mazes(n: int, height: int, width: int, n_tiles: int = 4, seed: int = 0) -> T
 
 
 def in_machine_code(model: Policy, maze: Tensor) -> bool:
-    """Whether `rollout` runs a model on such mazes in machine code."""
+    """Return whether `rollout` runs a model on mazes of this shape in machine code."""
     return engines.engine_for(model, maze) is engines.MACHINE_CODE
 
 
@@ -42,7 +42,7 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
 
 
 def gradients(model: Policy, states: list[Tensor], unused: bool = False) -> list[Tensor]:
-    """Those of a sum over all states with fixed random weights; zeros for unused parameters, if there may be any."""
+    """Return the gradients of a sum over all states with fixed random weights; zeros for unused parameters."""
     loss = sum((noise(*state.shape, seed=i).to(state) * state).sum() for i, state in enumerate(states))
     return list(torch.autograd.grad(loss, list(model.parameters()), materialize_grads=unused))
 
@@ -50,7 +50,7 @@ def gradients(model: Policy, states: list[Tensor], unused: bool = False) -> list
 def in_double(
     model: Policy, maze: Tensor, keep: tuple[int, ...], state: Tensor | None, start: int
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """What `rollout` guarantees, and autograd's gradients; returns the model to single precision."""
+    """Check the guarantees of `rollout` and compare gradients with autograd; return the model to single precision."""
     model.double()
     first = None if state is None else state.double()
     with engines.preferring(engines.STEPPING):
@@ -61,7 +61,7 @@ def in_double(
 
 
 def assert_near(actual: list[Tensor], expected: list[Tensor], tolerance: float) -> None:
-    """Relative to the largest number of each tensor."""
+    """Compare tensors relative to the largest number of each tensor."""
     assert len(actual) == len(expected)
     for a, b in zip(actual, expected, strict=True):
         assert a.shape == b.shape

@@ -1,4 +1,4 @@
-"""Policies whose behaviour is known without running them."""
+"""Policies with known behaviour."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from maze_nca_gym.mazes.solvers import shortest_path
 
 
 def exact_path(maze: Tensor) -> Tensor:
-    """(B, H, W) float32, the canonical shortest paths, found by search."""
+    """Return the canonical shortest paths of mazes by search, (B, H, W) float32."""
     return torch.from_numpy(shortest_path(maze.argmax(dim=1).to(torch.uint8).numpy())).float()
 
 
 class Scripted(Policy):
-    """A policy of three channels: path, what it remembers, and the number of iterations."""
+    """A policy of three channels: the path, a memory, and the number of iterations."""
 
     stationary_from = 0
 
@@ -32,14 +32,14 @@ class Scripted(Policy):
 
 
 class Oracle(Scripted):
-    """The path, at once, of whatever maze it sees."""
+    """A policy that shows the path of the present maze at once."""
 
     def think(self, maze, path, memory, count):
         return [exact_path(maze), memory, count]
 
 
 class Freezes(Scripted):
-    """The path of the first maze that it sees, for ever."""
+    """A policy that always shows the path of its first maze."""
 
     def think(self, maze, path, memory, count):
         started = (count.amax(dim=(1, 2), keepdim=True) > 0).float()
@@ -47,14 +47,14 @@ class Freezes(Scripted):
 
 
 class Flips(Scripted):
-    """The path and nothing, in turn; nothing after an even number of iterations."""
+    """A policy that shows the path after odd numbers of iterations, and nothing after even numbers."""
 
     def think(self, maze, path, memory, count):
         return [exact_path(maze) * (1 - count), memory, 1 - count]
 
 
 class Turns(Scripted):
-    """The path in two of three iterations, those after which the count is not 0."""
+    """A policy that shows the path in two of three iterations, when the count is not 0."""
 
     def think(self, maze, path, memory, count):
         count = (count + 1) % 3
@@ -62,21 +62,21 @@ class Turns(Scripted):
 
 
 class Counts(Scripted):
-    """The path, while another channel never rests."""
+    """A policy that shows the path while another channel never rests."""
 
     def think(self, maze, path, memory, count):
         return [exact_path(maze), memory, count + 1]
 
 
 class Trembles(Scripted):
-    """The path, while another channel changes by a hundredth, as errors of rounding might."""
+    """A policy that shows the path while another channel changes by a hundredth, like rounding errors."""
 
     def think(self, maze, path, memory, count):
         return [exact_path(maze), memory, count + 0.01]
 
 
 class Dies(Scripted):
-    """The path until there were 20 iterations, then nothing."""
+    """A policy that shows the path for 20 iterations, and then nothing."""
 
     def think(self, maze, path, memory, count):
         count = (count + 1).clamp(max=21)
@@ -84,7 +84,7 @@ class Dies(Scripted):
 
 
 class Wanders(Scripted):
-    """A path that is in a free tile, another one at every iteration."""
+    """A policy whose path changes at every iteration."""
 
     def think(self, maze, path, memory, count):
         count = count + 1

@@ -1,4 +1,4 @@
-"""An adversary: of hundreds of wrong automata and networks, none gets a verdict that says more than is true."""
+"""No wrong automaton and no wrong network of hundreds gets a verdict that claims more than is true."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ SLOW = (
     "rules of another order",
     "said to be everywhere",
 )
-"""Families that the slow test alone tries: another one is of their kind, or a change in `test_verdicts` is."""
+"""Families that only the slow test tries. Other families or `test_verdicts` have similar cases."""
 LATER = 1_100
 """Number of iterations after which all counters of the adversary are full."""
 
@@ -47,7 +47,7 @@ def verdict_of(automaton):
 
 
 def check(rows):
-    """Check that no wrong automaton is correct; return by family how many there were, and which verdicts they got."""
+    """Check that no wrong automaton is proven correct; return the number of automata and their verdicts by family."""
     verdicts = Counter()
     for family, automaton in rows:
         correct = adversary.is_correct(automaton, LATER if family == "wrong late" else 12)

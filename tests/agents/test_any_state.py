@@ -29,7 +29,7 @@ def mazes(rng, n, height, width, density):
 
 
 def any_signals(rng, automaton, tiles, ordered, heard):
-    """Return states: any; or all flooded, with arrows by a random order of tiles, and no check on."""
+    """Return random states, or flooded states with arrows by a random order of tiles and no check on."""
     s = automaton.signals
     signals = rng.random((len(tiles), len(s), *tiles.shape[1:])) < rng.random((len(tiles), len(s), 1, 1))
     if ordered:
@@ -45,7 +45,7 @@ def any_signals(rng, automaton, tiles, ordered, heard):
 
 
 def late(automaton, n_bits, tiles, signals, beyond=40):
-    """Return by how many iterations the path became correct for good after the bound, for each maze."""
+    """Return for each maze how many iterations after the bound the path became correct for good."""
     path = shortest_path(tiles)
     bound = (tiles != Tile.WALL).sum(axis=(1, 2)) + n_bits + 2 * np.maximum(path.sum(axis=(1, 2)) - 1, 0) + 9
     reading, right_from = automaton.reader(tiles), np.zeros(len(tiles), int)
@@ -164,7 +164,7 @@ TWINS = [
     (S.OVERHEARD, lambda see: see(S.ONE_A) & see(S.RESET), "a tile emits what is due"),
     (S.FLOOD, lambda see: RULES[S.FLOOD](see) | see(S.HEARD_U), "only free tiles are flooded"),
 ]
-"""A signal, its rule and the claim about it that is refused; none of the rule as it is."""
+"""(signal, its rule, the claim that is refuted); no claim for the correct rule."""
 MORE = [
     (S.FEW_V, lambda see: see(S.FEW_H), "of flooded neighbours one is nearer, or a check fails, D"),
     (S.BIT_2, lambda see: see(S.BIT_1), "a reset leaves nothing"),

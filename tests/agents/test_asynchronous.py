@@ -1,4 +1,4 @@
-"""Automata of which some tiles only are updated: what survives, and a shortest path that is kept in step."""
+"""Automata that update only some tiles: the surviving signals, and a shortest path that a clock keeps in step."""
 
 from dataclasses import replace
 from itertools import islice, product

@@ -1,4 +1,4 @@
-"""The study of reinforcement learning's algorithms, in miniature."""
+"""The study of algorithms of reinforcement learning, in miniature."""
 
 from __future__ import annotations
 

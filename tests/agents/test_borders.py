@@ -1,4 +1,4 @@
-"""Policies that guarantee to need no border are correct without one, and with one."""
+"""Policies that guarantee to need no border are correct with and without a border."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GUIDED = "nca-shortest-path"
 
 
 def n_complete(family: str, size: int, n: int, border: bool) -> int:
-    """Of n levels, those whose path is the canonical one once a flood could have gone and come back twice."""
+    """Return the number of levels with the canonical path after the time in which a flood goes and comes back twice."""
     rng, variants = np.random.default_rng([7, size, border]), FAMILIES[family].variants
     tiles = np.concatenate(
         [

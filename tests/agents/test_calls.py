@@ -1,4 +1,4 @@
-"""The work of the commands in one call each: the same options, the same files, as `main` does it."""
+"""Functions do the work of the commands, with the same options and the same files."""
 
 import sys
 from collections import UserList
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.usefixtures("command_line", "without_pictures")
 
 
 class OwnPath:
-    """A path of a class of one's own, as packages for remote files have them."""
+    """A user's class of paths, as in packages for remote files."""
 
     def __init__(self, name):
         self.name = name
@@ -59,7 +59,7 @@ class OwnPath:
 
 @pytest.mark.usefixtures("forgotten")
 def test_every_path_can_be_any_object_that_stands_for_one():
-    """All functions that take a path, from levels to runs; none of them sees more than `__fspath__`."""
+    """Call all functions that take a path. They may use only the path's `__fspath__`."""
     level, model = OwnPath("level.npz"), OwnPath("model.safetensors")
     Path("a.map").write_text("type octile\nheight 1\nwidth 2\nmap\n..\n")
     Path("a.scen").write_text("version 1\n0\ta.map\t2\t1\t0\t0\t1\t0\t1\n")
@@ -209,7 +209,7 @@ def test_a_suffix_of_another_format_is_refused(call):
 
 
 def test_any_sequence_is_taken_where_a_list_is():
-    """Such as that of Hydra."""
+    """Hydra, for example, passes such sequences."""
     several = UserList([4, 6])
     assert changed("fast", sizes=several).sizes == (4, 6)
     assert load_levels(UserList(["S.T", "..."])).tiles.shape == (1, 2, 3)

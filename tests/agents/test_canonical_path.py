@@ -1,4 +1,4 @@
-"""Every form of the canonical path does what the rule does (`automata.canonical_path`), iteration by iteration."""
+"""Every form of the canonical path agrees with the rules (`automata.canonical_path`) at every iteration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from maze_nca_gym.mazes.levels import Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.mazes.tasks import find_task
 
 Held = Mapping[IntEnum, tuple[str, ...]]
-"""PathSignal -> the channels whose sum it is; those after a minus sign are subtracted."""
+"""PathSignal -> the channels whose sum is the signal; channels after a minus sign are subtracted."""
 
 PAIRS: Held = {
     signal: (f"{signal.name.lower()}_low", f"-{signal.name.lower()}_high") for signal in list(PathSignal)[1:]
@@ -39,7 +39,7 @@ FORMS: dict[str, tuple[str, dict[str, str], bool, Held]] = {
     "exact weights of the learned architecture": ("nca-shortest-path-exact-weights", {}, False, EXACT),
     "weights learned from the rule": ("nca-shortest-path-hinted", {}, False, PAIRS),
 }
-"""Form -> policy, its options, whether gradients are kept, and where the rule's signals are in its state."""
+"""Form -> policy, options, whether gradients are kept, and the channels of the rule's signals."""
 
 
 def mazes_of_all_families(seed: int, n: int, height: int, width: int) -> Tiles:
@@ -48,7 +48,7 @@ def mazes_of_all_families(seed: int, n: int, height: int, width: int) -> Tiles:
 
 
 def followed(tiles: Tiles, n_steps: int) -> Iterator[NDArray[np.bool_]]:
-    """(N, S, H, W) signals of the rule from the beginning to after `n_steps` iterations."""
+    """Return the (N, S, H, W) signals of the rules after 0 to `n_steps` iterations."""
     signals = np.zeros((len(tiles), len(PathSignal), *tiles.shape[1:]), np.bool_)
     for _ in range(n_steps + 1):
         yield signals
@@ -92,7 +92,7 @@ def test_automata_end_with_the_canonical_path_of_their_order(order: str) -> None
 
 
 def test_the_automaton_that_heals_has_all_signals_and_its_path_an_iteration_later() -> None:
-    """But for the source, which is not later."""
+    """The signals come an iteration later, except at the source."""
     shared = [signal for signal in PathSignal if signal != PathSignal.PATH]
     tiles = mazes_of_all_families(5, 3, 7, 8)
     own, before = list(HEALING.trace(tiles)), None

@@ -1,4 +1,4 @@
-"""Automata become networks with exact weights, whatever their rules are, and do the same as literal programs."""
+"""Automata with any rules become networks with exact weights, which agree with literal programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faster updates: torch.compile makes one function for all iterations; CUDA graphs are replayed."""
+"""Faster updates: torch.compile makes one function of all iterations, and CUDA graphs are replayed."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from maze_nca_gym.agents.training.compiling import check_compile
 
 pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # PyTorch's own look at it
 N_STEPS = 12
-"""More than the versions of one function that PyTorch compiles unless it is asked for more."""
+"""Number of iterations, above PyTorch's default limit for versions of a compiled function."""
 
 
 class Backend:
-    """A compiler that runs what it gets as it is, and counts."""
+    """A compiler that runs code unchanged, and counts the calls."""
 
     def __init__(self) -> None:
         self.n_made = self.n_runs = 0
@@ -96,7 +96,7 @@ def test_a_copy_is_not_compiled_has_weights_of_its_own_and_can_be_pickled(kind, 
 
 
 class Leaky(Policy):
-    """A network that no machine code runs."""
+    """A network that machine code cannot run."""
 
     stationary_from = 0
 
@@ -163,7 +163,7 @@ def test_what_is_faster_is_used_and_kept_when_the_run_goes_on(
 
 @pytest.fixture
 def graphs(monkeypatch) -> list[tuple[Any, ...]]:
-    """CUDA graphs without CUDA: what is returned is overwritten by the next rollout; return what is recorded."""
+    """Simulate CUDA graphs, whose results the next rollout overwrites; return the shapes of each recording."""
     recorded, returned = list[tuple[Any, ...]](), list[Tensor]()
 
     def make_graphed_callables(module: Any, given: tuple[Tensor, ...], pool: Any, **options: Any) -> Any:

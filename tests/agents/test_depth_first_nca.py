@@ -21,7 +21,7 @@ def mazes(*tiles: np.ndarray) -> torch.Tensor:
 
 @torch.no_grad()  # or the graph of all iterations takes gigabytes
 def visit_order(tiles: np.ndarray) -> np.ndarray:
-    """When the pebble comes to each tile first, (N, H, W): 0 at the source, then counting up, -1 for never."""
+    """Return the order in which the pebble visits the tiles, (N, H, W): 0 at the source, -1 for never."""
     policy, maze = DepthFirstNCA(), mazes(*tiles)
     order = torch.full(tiles.shape, -1)
     visits, state = torch.zeros(len(tiles), 1, 1, dtype=torch.int64), rollout(policy, maze, 0)

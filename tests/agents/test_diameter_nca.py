@@ -21,7 +21,7 @@ def mazes(*tiles: Tiles) -> torch.Tensor:
 
 
 def run(tiles: Tiles) -> tuple[np.ndarray, np.ndarray]:
-    """The (N, C, H, W) states when the last maze is solved, and the (N,) steps that each took."""
+    """Return the (N, C, H, W) states when the last maze is solved, and the (N,) steps of each maze."""
     policy, maze = DiameterNCA(), mazes(*tiles)
     steps = np.full(len(tiles), -1)
     with torch.no_grad():

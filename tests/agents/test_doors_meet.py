@@ -1,4 +1,4 @@
-"""Doors that meet: an architecture, ours or a user's, on a task, ours or a user's, for all that a policy can do."""
+"""Every architecture, of the package or of a user, with every task, of the package or of a user, in every command."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ COLUMNS = {
     "marks": "nearest-target",
     "answers of several channels": "path-and-room",
 }
-"""Column of the page's table -> the task that is tried for it."""
+"""Column of the page's table -> the task with which the column is tested."""
 
 
 class Own(Policy):
@@ -64,7 +64,7 @@ class Own(Policy):
 
 
 class Fixed(Own):
-    """One for the shortest path alone."""
+    """A policy only for the shortest path."""
 
     def __init__(self, n_tiles: int, n_channels: int, generator: Any = None) -> None:
         super().__init__(n_tiles, n_channels, generator=generator)
@@ -72,7 +72,7 @@ class Fixed(Own):
 
 
 class ForTerrain(Own):
-    """One for a task of a user alone."""
+    """A policy only for a user's task."""
 
     def __init__(self, n_tiles: int, n_channels: int, generator: Any = None) -> None:
         super().__init__(n_tiles, n_channels, "weighted-terrain", generator)
@@ -80,14 +80,14 @@ class ForTerrain(Own):
 
 
 class Deaf(Own):
-    """One that takes a task, and is for the shortest path all the same."""
+    """A policy that takes a task as an argument but is always for the shortest path."""
 
     def __init__(self, n_tiles: int, n_channels: int, task: str = "shortest-path", generator: Any = None) -> None:
         super().__init__(n_tiles, n_channels, generator=generator)
 
 
 class Forgetful(Own):
-    """One whose file is for another task than it is."""
+    """A policy whose file names another task than the policy."""
 
     def __init__(self, n_tiles: int, n_channels: int, task: str = "shortest-path", generator: Any = None) -> None:
         super().__init__(n_tiles, n_channels, task, generator)
@@ -95,7 +95,7 @@ class Forgetful(Own):
 
 
 class Narrow(Own):
-    """One whose file has other weights than it has."""
+    """A policy whose file contains other weights than the policy."""
 
     def __init__(self, n_tiles: int, n_channels: int, task: str = "shortest-path", generator: Any = None) -> None:
         super().__init__(n_tiles, n_channels, task, generator)
@@ -103,7 +103,7 @@ class Narrow(Own):
 
 
 class Unwritable(Own):
-    """One whose arguments no file can keep."""
+    """A policy whose arguments cannot be stored in a file."""
 
     def __init__(self, n_tiles: int, n_channels: int, task: str = "shortest-path", generator: Any = None) -> None:
         super().__init__(n_tiles, n_channels, task, generator)
@@ -111,7 +111,7 @@ class Unwritable(Own):
 
 
 class Silent(Own):
-    """One without arguments."""
+    """A policy that stores no arguments."""
 
     def __init__(self, n_tiles: int, n_channels: int, task: str = "shortest-path", generator: Any = None) -> None:
         super().__init__(n_tiles, n_channels, task, generator)
@@ -119,7 +119,7 @@ class Silent(Own):
 
 
 class SilentForTerrain(ForTerrain):
-    """One without arguments, for a task of a user alone."""
+    """A policy that stores no arguments, only for a user's task."""
 
     def __init__(self, n_tiles: int, n_channels: int, generator: Any = None) -> None:
         super().__init__(n_tiles, n_channels, generator)
@@ -127,7 +127,7 @@ class SilentForTerrain(ForTerrain):
 
 
 class Needy(Own):
-    """One that cannot be made of the package's arguments, and is without its own."""
+    """A policy that needs an argument that the package does not pass."""
 
     def __init__(self, n_tiles: int, n_channels: int, width: int, generator: Any = None) -> None:
         super().__init__(n_tiles, n_channels, generator=generator)
@@ -135,14 +135,14 @@ class Needy(Own):
 
 
 class Undrawn(Own):
-    """One whose weights nobody draws by the seed."""
+    """A policy whose initial weights do not depend on the seed."""
 
     def __init__(self, n_tiles: int, n_channels: int, task: str = "shortest-path") -> None:
         super().__init__(n_tiles, n_channels, task)
 
 
 class Renamed(Own):
-    """One that calls the number of channels otherwise."""
+    """A policy that has another name for the number of channels."""
 
     def __init__(self, n_tiles: int, width: int = 8, task: str = "shortest-path", generator: Any = None) -> None:
         super().__init__(n_tiles, width, task, generator)
@@ -150,14 +150,14 @@ class Renamed(Own):
 
 
 class Passing(NCA):
-    """An NCA that passes on what it does not know."""
+    """An NCA that passes unknown arguments on to NCA."""
 
     def __init__(self, n_tiles: int, n_channels: int, **options: Any) -> None:
         super().__init__(n_tiles, n_channels, **options)
 
 
 class PassingMLP(MLP):
-    """An MLP that passes on everything."""
+    """An MLP that passes all arguments on to MLP."""
 
     def __init__(self, *shape: Any, **options: Any) -> None:
         super().__init__(*shape, **options)
@@ -173,7 +173,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """The examples with tasks of their own, as modules."""
+    """The examples with new tasks, as modules."""
     with own_tasks(tmp_path_factory.mktemp("own")) as found:
         yield found
 
@@ -297,11 +297,11 @@ ARCHITECTURES: dict[str, str | type[Policy]] = {
     "your own, whose constructor takes `task`": Own,
     "your own, for `shortest-path` alone": Fixed,
 }
-"""Row of the page's table -> the architecture that is tried for it."""
+"""Row of the page's table -> the architecture with which the row is tested."""
 
 
 def promised() -> dict[tuple[str, str], tuple[str, tuple[str, ...]]]:
-    """What the page says, by row and column: what works, and the formats of `export`."""
+    """Return the page's table by row and column: the commands that work, and the formats of `export`."""
     rows = [line.strip("| ").split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("| ")]
     begin = next(i for i, row in enumerate(rows) if row[0] == "architecture" and row[-1] == "`export`")
     header, table = rows[begin], rows[begin + 1 : begin + 1 + len(ARCHITECTURES)]
@@ -348,7 +348,7 @@ def further_tasks(monkeypatch: pytest.MonkeyPatch, plays: Callable[[int], None])
     ("row", "column"), [pytest.param(*cell, marks=[] if cell in OFTEN_ENOUGH else pytest.mark.slow) for cell in CELLS]
 )
 def test_what_the_page_promises_of_an_architecture_on_a_task(row: str, column: str, tmp_path: Path) -> None:
-    """Every verb works, or is refused in one line, with nothing written."""
+    """Every command works, or is refused with one line and writes nothing."""
     (said, formats), task, architecture = CELLS[row, column], COLUMNS[column], ARCHITECTURES[row]
     model = architecture if isinstance(architecture, str) else register_model(architecture).__name__
     options = {**TINY, "sizes": [5], "model": model, "task": task}

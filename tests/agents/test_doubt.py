@@ -63,13 +63,13 @@ class Dry(Policy):
     def update(self, encoded, state, step):
         return state * 0
 """
-"""A task whose solver is its own specification, its environment, and a policy that shows nothing."""
+"""A task whose solver is its own specification, its environment, and a policy that draws nothing."""
 QUICK: dict[str, Any] = {"tiles": 4, "sizes": (6, 8), "n": 16, "seconds": 600.0}
-"""Few mazes, and so much time that a failure is found and shrunk on the slowest machine."""
+"""Options with few mazes, and enough time to find and shrink a failure on the slowest machine."""
 
 
 class Short(ShortestPathNCA):
-    """An exact policy that forgets everything where the source is more than some moves from the target."""
+    """An exact policy that forgets everything if the source is more than some moves from the target."""
 
     reach = 5
 
@@ -87,7 +87,7 @@ class Short(ShortestPathNCA):
 
 
 class Raising(Short):
-    """One that raises an error there."""
+    """A policy that raises an error on such mazes."""
 
     def is_far(self, tiles: Tiles) -> bool:
         if super().is_far(tiles):
@@ -96,7 +96,7 @@ class Raising(Short):
 
 
 class Undefined(Short):
-    """One whose state is NaN there."""
+    """A policy whose state is NaN on such mazes."""
 
     def update(self, encoded: Any, state: Tensor, step: int) -> Tensor:
         after = ShortestPathNCA.update(self, encoded, state, step)
@@ -104,14 +104,14 @@ class Undefined(Short):
 
 
 class Square(Short):
-    """One that fails on mazes of odd height alone."""
+    """A policy that fails only on mazes of odd height."""
 
     def is_far(self, tiles: Tiles) -> bool:
         return len(tiles) % 2 == 1 and super().is_far(tiles)
 
 
 class Silent(Policy):
-    """One for any task that shows nothing."""
+    """A policy for any task that draws nothing."""
 
     stationary_from = 0
 
@@ -123,14 +123,14 @@ class Silent(Policy):
 
 
 class Broken(ShortestPathNCA):
-    """One that raises an error on every maze."""
+    """A policy that raises an error on every maze."""
 
     def update(self, encoded: Any, state: Tensor, step: int) -> Tensor:
         raise RuntimeError("no network")
 
 
 class Larger(ShortestPathNCA):
-    """One whose next state has another shape."""
+    """A policy whose next state has another shape."""
 
     def update(self, encoded: Any, state: Tensor, step: int) -> Tensor:
         return torch.nn.functional.pad(super().update(encoded, state, step), (0, 1))
@@ -138,13 +138,13 @@ class Larger(ShortestPathNCA):
 
 @pytest.fixture(scope="module", name="own")
 def _own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The tasks of the examples are registered."""
+    """Register the tasks of the examples."""
     with own_tasks(tmp_path_factory.mktemp("own")), registered(SEVERAL_ANSWERS, "MazeSeveral-v0"):
         yield
 
 
 def plainly_every_maze(task: Task, height: int, width: int) -> set[bytes]:
-    """The mazes of a size among all combinations of kinds of tile."""
+    """Yield the mazes of a size among all combinations of kinds of tile."""
     n = height * width
     tiles = np.indices((task.n_tiles,) * n, np.uint8).reshape(n, -1).T
     tiles = np.ascontiguousarray(tiles).reshape(-1, height, width)
@@ -221,13 +221,13 @@ class TestResults:
 
 
 def is_maze(tiles: Tiles) -> bool:
-    """Whether a maze is one of the shortest path's: one source, one target, and a way."""
+    """Return whether a maze has one source, one target, and a path between them."""
     ends = [(tiles == end).sum() for end in (Tile.SOURCE, Tile.TARGET)]
     return ends == [1, 1] and bool(SHORTEST_PATH.solve(tiles[None]).any())
 
 
 def smaller(tiles: Tiles) -> list[Tiles]:
-    """The mazes without one row, one column or one wall, and those with an end one tile closer."""
+    """Return the mazes without one row, one column or one wall, and the mazes with an end one tile closer."""
     found = [np.delete(tiles, index, axis) for axis in (0, 1) for index in range(tiles.shape[axis])]
     for place in np.argwhere(tiles == Tile.WALL):
         found.append(tiles.copy())
@@ -379,7 +379,7 @@ class TestFiles:
 
 @pytest.fixture
 def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_registered: None) -> Iterator[str]:
-    """The name of a module that can be imported and has not been."""
+    """The name of a module that can be imported and has not been imported yet."""
     (tmp_path / "own_water.py").write_text(OWN_MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)

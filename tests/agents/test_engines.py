@@ -1,4 +1,4 @@
-"""The list of engines is open: to policies that bring data of their own, and to engines of one's own."""
+"""The list of engines is open to a user's engines, and to policies that provide data for engines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maze_nca_gym.agents.rollouts.pytorch import RolloutRequest
 
 
 class Halves(Policy):
-    """A policy of one's own that is a convolution: nothing but its data says so."""
+    """A user's policy that is a convolution, which only its data states."""
 
     def __init__(self) -> None:
         super().__init__("shortest-path", 4, ("path", "other"))

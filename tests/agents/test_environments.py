@@ -1,4 +1,4 @@
-"""An environment for any policy in one line, and what is said where one does not fit."""
+"""An environment for any policy in one line, and the messages if a policy does not fit."""
 
 import warnings
 
@@ -25,7 +25,7 @@ PLAIN = parse("####\n#ST#\n#..#\n####")
 
 
 class Still(Policy):
-    """Draws nothing, and states what it is told to."""
+    """A policy that draws nothing, with any guarantees."""
 
     def __init__(self, task="shortest-path", guarantees=None):
         super().__init__(task, 4 if task == "shortest-path" else 2, ("path",))
@@ -150,7 +150,7 @@ class TestMessages:
 
 
 class TestLevelsThatThePolicyIsMeantFor:
-    """The family and the size that a model file states, unless an option says otherwise."""
+    """The model file states the family and the size, unless an option replaces them."""
 
     MEANT = Guarantees(family="loops", size=9)
 
@@ -196,7 +196,7 @@ class TestLevelsThatThePolicyIsMeantFor:
 
 
 def finals(policy, n, **options):
-    """The end of the first episode of each of n environments, by README's ten lines: (n,) of each kind of figure."""
+    """Return the figures at the end of the first episode of n environments, by the README's ten lines, (n,) each."""
     env = policy.make_env(num_envs=n, **options)
     observation, info = env.reset(seed=list(range(n)))
     state, ended = None, np.zeros(n, bool)

@@ -65,21 +65,21 @@ SEARCH_SLIPS = {
 
 
 def states(policy: Policy, tiles: Tiles) -> list[np.ndarray]:
-    """Channel 0 after every step, for far longer than a correct automaton needs."""
+    """Return channel 0 after every step, for many more steps than a correct automaton needs."""
     maze = torch.from_numpy(one_hot(tiles))[None]
     with torch.no_grad():
         return [state[0, 0].numpy() for state in iterate(policy, maze, 6 * tiles.size)]
 
 
 def finds_all_paths(policy: Policy, tiles: Tiles) -> bool:
-    """Whether the path is the correct one when it first joins source and target."""
+    """Return whether the path is correct when it first joins source and target."""
     ends = tiles >= Tile.SOURCE
     joined = [path for path in states(policy, tiles) if (path[ends] >= 1).all()]
     return bool(joined) and np.array_equal(joined[0], all_shortest_paths(tiles)[0])
 
 
 def visits_in_order(policy: Policy, tiles: Tiles) -> bool:
-    """Whether exactly the correct tiles are visited, one at a time, in the order of a sequential search."""
+    """Return whether exactly the correct tiles are visited, one at a time, in the order of a sequential search."""
     visited = np.stack(states(policy, tiles)) > 0
     row, col = np.argwhere(tiles == Tile.SOURCE)[0]
     order = depth_first_order(tiles, (int(row), int(col)))

@@ -1,4 +1,4 @@
-"""Metrics, intervals and agreement, on policies whose behaviour is known."""
+"""Metrics, intervals and agreement, on policies with known behaviour."""
 
 from dataclasses import asdict
 

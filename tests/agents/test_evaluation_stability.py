@@ -1,4 +1,4 @@
-"""Stability, on policies whose behaviour is known."""
+"""Stability, on policies with known behaviour."""
 
 import numpy as np
 import pytest
@@ -204,7 +204,7 @@ def test_progress_adds_up():
 
 @for_each("family", ["random", "perfect", "loops"])
 def test_what_heals_exactly_is_given_the_time_that_edited_mazes_need(family):
-    """Edits make paths longer, and a policy that begins again has to notice them first."""
+    """Edits make paths longer, and a policy that starts again must detect the edits first."""
     policy, levels = load("nca-shortest-path-healing-hinted"), test_levels(family, 10, "shortest-path", 16)
     found = measure_stability(policy, levels, default_steps(policy, shortest_path(levels.tiles)))
     assert found.hysteresis.value == 0

@@ -44,17 +44,17 @@ def shipped(name: str) -> NCA:
 
 
 def channel(name: str) -> int:
-    """Its index in a state of the diameter's network."""
+    """Return the channel's index in a state of the diameter's network."""
     return shipped("diameter").channel_names.index(name)
 
 
 def n_edges(paths: np.ndarray) -> np.ndarray:
-    """(N,) edges of each path, 0 where there is none."""
+    """Return the number of edges of each path, (N,), 0 without a path."""
     return np.maximum(paths.sum(axis=(1, 2)) - 1, 0)
 
 
 def check_path(tiles: Tiles, dtype: torch.dtype = torch.float32) -> None:
-    """Complete after exactly 2 L + 2 iterations, in {0, 1}, stable."""
+    """Check that paths are complete after exactly 2 L + 2 iterations, in {0, 1}, and stable."""
     paths = shortest_path(tiles)
     due, solvable = 2 * n_edges(paths) + 2, torch.from_numpy(paths.any(axis=(1, 2)))
     assert solvable.any(), "mazes without a path test little"
@@ -67,13 +67,13 @@ def check_path(tiles: Tiles, dtype: torch.dtype = torch.float32) -> None:
 
 
 def scan_time(tiles: Tiles) -> np.ndarray:
-    """(N,) iterations within which every wave has ended, by the bound that the module states."""
+    """Return the (N,) iterations after which every wave has ended, by the bound that the module states."""
     _, height, width = tiles.shape
     return np.where(tiles == 0, eccentricities(tiles) + 5, 0).sum(axis=(1, 2)) + 2 * height * (width + 1)
 
 
 def check_diameter(tiles: Tiles, dtype: torch.dtype = torch.float32) -> None:
-    """In {0, 1} after every iteration; correct within the guaranteed time, with nothing moving, and ever after."""
+    """Check that states are in {0, 1}, and that paths are correct within the guaranteed time and then stay."""
     paths, maze = diameter(tiles), torch.from_numpy(one_hot(tiles, 2)).to(dtype)
     due = int((scan_time(tiles) + 2 * paths.sum(axis=(1, 2)) + 5).max())
     with torch.no_grad():
@@ -92,7 +92,7 @@ KINDS: dict[str, tuple[Callable[..., Tiles], Callable[..., None]]] = {
     "shortest-path": (sample, check_path),
     "diameter": (without_ends, check_diameter),
 }
-"""Network -> how its mazes are drawn, and what is asked of it."""
+"""Network -> function that draws its mazes, and function that checks it."""
 
 
 @for_each(
@@ -119,7 +119,7 @@ def test_tiny_mazes(tiles):
     [("shortest-path", (4, 10, 3), 14 * 10 * 5, False), ("diameter", (2, 33, 3), 35 * 33 * 5, True)],
 )
 def test_it_is_an_ordinary_network(name, shape, n_weights, max_pool):
-    """Whose iterations are those of the equation (`test_learned_equations.py`)."""
+    """The iterations are those of the equation in `test_learned_equations.py`."""
     nca = shipped(name)
     assert type(nca) is NCA
     assert (nca.n_tiles, nca.n_channels, nca.kernel_size) == shape

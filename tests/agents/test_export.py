@@ -1,4 +1,4 @@
-"""Policies as files for other programs: what they hold, and what is refused."""
+"""Policies as files for other programs: the content of the files, and errors."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ HELD = [name for name in list_policies(all=True) if "-baseline" not in name] + [
 
 
 class Gated(Policy):
-    """An architecture that is no convolution followed by an activation."""
+    """An architecture other than a convolution followed by an activation."""
 
     stationary_from = 0
 
@@ -42,13 +42,13 @@ class Gated(Policy):
 
 
 class Unsaid(Gated):
-    """One that does not say that its iterations are the same."""
+    """An architecture that does not state that its iterations are equal."""
 
     stationary_from = None
 
 
 class Choosing(Gated):
-    """One whose operations depend on the numbers."""
+    """An architecture whose operations depend on the numbers."""
 
     def update(self, maze, state, step):
         return state if float(state.sum()) > 1 else super().update(maze, state, step)
@@ -64,7 +64,7 @@ def read(path):
 
 
 def kernel_of(content):
-    """The (C, S + C, k, k) kernel and (C,) bias that a file describes."""
+    """Return the (C, S + C, k, k) kernel and (C,) bias that a file describes."""
     taps, weights = np.array(content["taps"]), np.array(content["weights"], np.float32)
     reach = np.abs(taps).max()
     kernel = np.zeros((*weights.shape[:2], 2 * reach + 1, 2 * reach + 1), np.float32)
@@ -118,7 +118,7 @@ class TestJson:
 
 
 def sample(policy, rng):
-    """Mazes and states that occur, of a size that no export was made with."""
+    """Return mazes and states that occur, of a size that no export was made with."""
     tiles = generate(rng, 3, (6, 11), "caves", endpoints=policy.n_tiles == 4)
     maze = torch.from_numpy(one_hot(tiles)[:, : policy.n_tiles])
     state = torch.zeros(3, policy.n_channels, *maze.shape[2:])

@@ -1,4 +1,4 @@
-"""Steps of one maze, and answers to questions, suffice to learn from."""
+"""The steps of one maze and the answers to questions are enough to learn an automaton."""
 
 import pytest
 

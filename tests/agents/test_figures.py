@@ -1,4 +1,4 @@
-"""What all figures share: legends that fit, formats, and files that are written whole."""
+"""Common properties of all figures: legends that fit, formats, and complete files."""
 
 import re
 from contextlib import contextmanager
@@ -128,7 +128,7 @@ def test_a_line_is_seen_behind_another_on_its_place_and_the_legend_says_of_what_
 
 
 def drawn_by(monkeypatch, module, draw, *given):
-    """The figure that a function draws."""
+    """Return the figure that a function draws."""
     kept = []
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""The example's tasks whose exact solver is one rule: searched otherwise, proven correct with nothing named."""
+"""The example's tasks whose exact solver is a fixpoint: compared with other searches, and proven without hints."""
 
 import runpy
 from collections import deque
@@ -36,7 +36,7 @@ DOOR, KEYS = 4, {5: 1, 6: 2}
 
 
 def distances(maze, start, closed=(WALL,), world=""):
-    """Return the distance of every state (row, col, more) that a search in a world finds."""
+    """Return the distances of all states (row, col, more) that a search in a task reaches."""
 
     def is_open(at):
         return 0 <= at[0] < maze.shape[0] and 0 <= at[1] < maze.shape[1] and maze[at] not in closed
@@ -83,7 +83,7 @@ def as_map(maze, found):
 
 
 def searched(world, maze):
-    """Return the answer on an (H, W) maze by a search of its own, (H, W) or (K, H, W) bool."""
+    """Return the answer on an (H, W) maze by an independent search, (H, W) or (K, H, W) bool."""
     height, width = maze.shape
     if world == "core":
         walls, near = np.pad(maze == WALL, 2), range(-2, 3)
@@ -132,7 +132,7 @@ def searched(world, maze):
 
 @pytest.fixture(scope="module")
 def automaton():
-    """Return a function that returns the automaton of a world, which is registered from then on to the end."""
+    """Return a function that registers a task and returns its automaton, once for all tests of this file."""
     register_once = cache(register)
     yield register_once
     for world in {*WORLDS} & {*TASKS}:
@@ -324,19 +324,19 @@ def test_a_proof_does_not_depend_on_what_was_proven_before(automaton):
 
 
 def two_steps(see):
-    """Return whether a relation holds here and at all four neighbours: no wall is near."""
+    """Return whether a relation holds here and at all four neighbours, which are not walls."""
     return see("FREE") & see("FREE", "U") & see("FREE", "L") & see("FREE", "D") & see("FREE", "R")
 
 
 def clearance():
-    """Return the smallest task of which a guess fitted every run and was no invariant."""
+    """Return the smallest task for which a guess fitted every run but was not an invariant."""
     rules = {"FREE": lambda see: see.tile(0) | see.tile(2) | see.tile(3), "CLEAR": two_steps}
     near = {"FAR": lambda see: see("CLEAR") & see("CLEAR", "U") & see("CLEAR", "L") & see("CLEAR", "D")}
     return Task(name="clearance", solve=fixpoint("FAR", **rules, **near), may_be_empty=True)
 
 
 def never_on():
-    """Return a task of which nothing is ever part of the answer."""
+    """Return a task whose answer is always empty."""
     return Task(name="never", solve=fixpoint(ON=lambda see: see("ON", "U")), may_be_empty=True)
 
 

@@ -1,4 +1,4 @@
-"""Rollouts in machine code against PyTorch's autograd in double precision."""
+"""Rollouts in machine code compared with PyTorch's autograd in double precision."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def stepped(nca: NCA, maze: Tensor, n_steps: int, state: Tensor | None = None) -
 
 @contextmanager
 def sparse_up_to(share: float) -> Iterator[None]:
-    """Read all maps with no more numbers than that share that are not zero as sparse ones."""
+    """Read maps as sparse if at most this share of their numbers is not zero."""
     layout.layout.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout, "SPARSE", share)
@@ -125,7 +125,7 @@ def check_growth(nca: NCA, maze: Tensor, state: Tensor | None, start: int, growt
 
 @st.composite
 def networks(draw) -> NCA:
-    """Any network that machine code runs, its weights of any size."""
+    """Return a network that machine code can run, with weights of any size."""
     return network(
         draw(st.integers(1, 64), "channels"),
         draw(st.integers(0, 99), "seed"),
@@ -192,7 +192,7 @@ def test_gradients_explode_only_where_they_may(make):
 
 
 def with_ties(n_channels: int, **arguments: Any) -> NCA:
-    """A network of few weights, all of them 1 or -1: its states are small integers, of which many are equal."""
+    """Return a network with few weights, all 1 or -1: its states are small whole numbers, many of them equal."""
     nca = NCA(4, n_channels, max_pool=True, **arguments)
     rng = torch.Generator().manual_seed(n_channels)
     with torch.no_grad():
@@ -312,7 +312,7 @@ def test_a_state_given_leaves_no_trace_in_the_next_rollout():
 
 
 def test_maps_of_as_much_memory_but_another_shape_leave_no_trace():
-    """The memory of 3 x 3 tiles is that of 8 x 1, and states of the one lie where the other needs zeros."""
+    """Maps of 3 x 3 and of 8 x 1 tiles use equally much memory, but need zeros at different places."""
     nca, maze, state = network(7), mazes(3, 8, 1), noise(3, 7, 8, 1)
     expected_states, expected = in_double(nca, maze, (2, 6), state, 0)
     gradients(nca, rollout(nca, mazes(3, 3, 3), [2, 6], noise(3, 7, 3, 3)))
@@ -346,14 +346,14 @@ def test_what_needs_a_gradient_gets_it_from_pytorch_and_stays_as_it_is(given):
 
 
 class Other(NCA):
-    """Iterates by code of its own."""
+    """A policy that iterates by its own code."""
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
         return super().update(maze, state, step)
 
 
 class Named(NCA):
-    """Iterates as its base does."""
+    """A policy that iterates like its base class."""
 
     highlight = "hidden_1"
 

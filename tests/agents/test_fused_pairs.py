@@ -1,4 +1,4 @@
-"""Rollouts in machine code whose factors are bfloat16 numbers, against PyTorch with factors that are rounded."""
+"""Rollouts in machine code with bfloat16 factors, compared with PyTorch and rounded factors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KERNELS: list[dict[str, Any]] = [
     {"state_limit": 0.75, "last_relu": True},
 ]
 NEAR = 5e-3
-"""Two sums that differ in the last bit may round to two factors, which differ by 0.4 % at most."""
+"""Relative tolerance. Two sums that differ in the last bit may round to factors that differ by at most 0.4 %."""
 native = pytest.mark.parametrize(
     "is_native",
     [False, pytest.param(True, marks=pytest.mark.skipif(not vectors.MULTIPLIES_PAIRS, reason="needs AVX512_BF16"))],
@@ -42,7 +42,7 @@ def rounded(numbers: Tensor) -> Tensor:
 
 
 class RoundedConvolution(torch.autograd.Function):
-    """A convolution of rounded numbers, whose backward pass rounds what it multiplies, too."""
+    """A convolution of rounded numbers, whose backward pass also rounds its factors."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, kernel: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ def in_double_of_rounded(nca: NCA, maze: Tensor, state: Tensor | None, start: in
 
 @pytest.fixture
 def pairs_everywhere(monkeypatch):
-    """Let machines without instructions for pairs multiply them by others, and read all states as dense."""
+    """Let machines without instructions for pairs use other instructions, and read all states as dense."""
     monkeypatch.setattr(vectors, "MULTIPLIES_PAIRS", True)
     layout.layout.cache_clear()
     monkeypatch.setattr(layout, "SPARSE", -1)
@@ -136,7 +136,7 @@ def test_an_exact_network_still_says_why_it_refuses_autocast(monkeypatch):
 
 
 def machine_code(is_native: bool, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Functions of float32 arrays that round, and that add the products of pairs to sums, compiled here."""
+    """Compiled functions of float32 arrays that round, and that add products of pairs to sums."""
     monkeypatch.setattr(vectors, "MULTIPLIES_PAIRS", is_native)
 
     def write_products(code: vectors.Code, x: Any, y: Any, sums: Any) -> None:
@@ -163,7 +163,7 @@ def machine_code(is_native: bool, monkeypatch: pytest.MonkeyPatch) -> SimpleName
 
 
 def samples(n: int) -> np.ndarray:
-    """Numbers of all sizes, halfway cases among them, with the special ones at the end."""
+    """Return numbers of all sizes, with halfway cases, and special numbers at the end."""
     rng = np.random.default_rng(0)
     numbers = (rng.normal(size=n) * 2.0 ** rng.integers(-60, 60, n)).astype(np.float32)
     halfway = numbers.view(np.uint32)

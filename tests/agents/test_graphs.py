@@ -1,4 +1,4 @@
-"""Worlds that are no grids: their doors, solutions against networkx, and automata, networks and proofs on them."""
+"""Tori and other graphs: their doors, solutions compared with networkx, and automata, networks and proofs on them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def random_graph(rng: np.random.Generator, most: int = 60) -> Graph:
 
 
 def by_hand(graph: Graph) -> tuple[dict[int, int], list[int]]:
-    """Distances from the target by networkx, and the canonical path; the former without unreached places."""
+    """Return the distances from the target by networkx, without unreached nodes, and the canonical path."""
     tiles, joined = graph.tiles.ravel(), nx.Graph()
     joined.add_nodes_from(np.flatnonzero(tiles != Tile.WALL).tolist())
     edges = [(i, int(j)) for door in graph.doors for i, j in enumerate(door) if j >= 0]
@@ -67,7 +67,7 @@ def by_hand(graph: Graph) -> tuple[dict[int, int], list[int]]:
 
 
 def check_on_random_graphs(n: int, seed: int) -> None:
-    """The proven network and the rules on random graphs, iteration by iteration, against networkx."""
+    """Compare the proven network and the rules on random graphs with networkx at every iteration."""
     rng, network, automaton = np.random.default_rng(seed), load(PROVEN), AUTOMATA["shortest-path"]
     n_odd = 0
     for number in range(n):
@@ -179,7 +179,7 @@ NOWHERE = np.full((4, 4), -1)
 
 
 def with_kind(kind: Any) -> nx.Graph:
-    """A graph of networkx with one node, of a kind."""
+    """Return a graph of networkx with one node of a kind."""
     graph = nx.Graph()
     graph.add_node("a", kind=kind)
     return graph
@@ -244,7 +244,7 @@ def test_commands_take_a_policy_on_a_graph(rng: np.random.Generator) -> None:
 
 
 class GraphPicture(Picture):
-    """All places of a graph at once, with their ghosts from `by_hand`; walks go through doors one by one."""
+    """All nodes of a graph at once, with their ghosts from `by_hand`; walks go through doors one by one."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph, n = graph, graph.tiles.size

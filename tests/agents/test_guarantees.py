@@ -1,4 +1,4 @@
-"""What policies state about themselves: bounds, exactness, drawings; and that it is true."""
+"""The guarantees of policies (bounds, exactness, drawings) are true."""
 
 import json
 from importlib import import_module

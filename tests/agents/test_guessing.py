@@ -1,4 +1,4 @@
-"""Theorems that the machine writes: ghosts against other solvers, guesses, wrong rules, and a second solver."""
+"""Inferred theorems: ghosts compared with other solvers, guesses, wrong rules, and a second solver."""
 
 import re
 from dataclasses import replace
@@ -45,7 +45,7 @@ from tests.tables import for_each, some_and_all
 TASK = find_task("shortest-path")
 MAZES = small_mazes(TASK, seed=1)
 HEAVY = {int(Tile.EMPTY): 3}
-"""The weight of empty tiles, while source and target have 1."""
+"""The weight of empty tiles; source and target have weight 1."""
 
 
 @for_each(
@@ -174,7 +174,7 @@ def test_times_of_neighbours_parity_constants_and_comparisons_are_what_signals_a
         return lambda see: see.tile(start) | (around(see, name) & ~see.tile(Tile.WALL))
 
     def once(name, when):
-        """Switch on for good what is so when the flood comes."""
+        """Switch a signal on for good if a condition holds when the flood comes."""
         return lambda see: see(name) | (flood(Tile.SOURCE, "WET")(see) & ~see("WET") & when(see))
 
     rules = {
@@ -243,7 +243,7 @@ def test_mazes_are_found_that_are_like_a_picture():
 
 
 def shown_by(automaton, tiles):
-    """Return what the answers, such as PATH, show after each of 40 iterations."""
+    """Return the answers, such as PATH, after each of 40 iterations."""
     signals, shown = np.zeros((1, len(automaton.signals), *tiles.shape), np.bool_), []
     for _ in range(40):
         signals = automaton.step(tiles[None], signals)
@@ -252,7 +252,7 @@ def shown_by(automaton, tiles):
 
 
 def is_refused(automaton):
-    """Return whether there is no proof, and a maze or a picture that shows why, or two tiles."""
+    """Return whether there is no proof, but a counterexample: a maze, a picture, or two tiles."""
     proof = prove(automaton)
     drawn = proof.counterexample or proof.refused or re.search("which no ghost tells apart|still change", proof.words)
     return bool(drawn) and all(lemma.counterexample or lemma.holds is None for lemma in proof.refused)
@@ -262,7 +262,7 @@ OF_PACKAGE = ("shortest-path", "shortest-path-healing", "reachable", "dead-ends"
 
 
 def check_mutants(n_wrong, original):
-    """Check that so many rules which show something else on some maze are never proven."""
+    """Check that n wrong rules, which show another answer on some maze, are never proven."""
     automaton = expected(original) if original.bound is None else original
     mazes = small_mazes(find_task(automaton.task), seed=1)[:24]
     correct, rng = [shown_by(automaton, tiles) for tiles in mazes], np.random.default_rng(5)

@@ -1,4 +1,4 @@
-"""What every hand-coded automaton keeps: its recorded traces, its bits however it is computed, its limits."""
+"""Every hand-coded automaton reproduces its recorded traces, computes equal bits in every way, and has limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maze_nca_gym.agents.policies.handcoded.base import HandcodedNCA
 from maze_nca_gym.mazes.levels import clear_endpoints, one_hot
 
 LOSSES = {"depth-first": "stack_rank", "diameter": "eccentricity"}
-"""Channels whose sum is differentiated; the path for all others."""
+"""Channels whose sum is differentiated; for all other policies the path."""
 
 
 @pytest.fixture(params=POLICIES)
@@ -30,7 +30,7 @@ def policy(name: str) -> HandcodedNCA:
 
 
 def mazes(policy: HandcodedNCA, seed: int, n: int, height: int, width: int) -> torch.Tensor:
-    """(9 n, T, H, W) mazes of all families."""
+    """Return (9 n, T, H, W) mazes of all families."""
     rng = np.random.default_rng(seed)
     tiles = np.concatenate([sample(rng, family, n, height, width) for family in FAMILIES])
     return torch.from_numpy(one_hot(tiles if policy.n_tiles == 4 else clear_endpoints(tiles), policy.n_tiles))
@@ -65,7 +65,7 @@ def test_gradients_are_finite_and_the_bits_do_not_depend_on_them(name: str, poli
 
 @for_each("size", [(1, 1), (1, 9), (9, 1), (6, 11), (34, 40)])
 def test_any_state_gives_the_bits_of_the_dense_convolution(policy: HandcodedNCA, size: tuple[int, int]) -> None:
-    """The largest map is computed in several blocks; neither walls nor zeros are around the maps."""
+    """The largest map is computed in several blocks, although neither walls nor zeros surround the maps."""
     generator = torch.Generator().manual_seed(size[0])
     state = torch.randint(-24, 25, (3, policy.n_channels, *size), generator=generator) / 8
     maze = torch.randint(0, 2, (3, policy.n_tiles, *size), generator=generator).float()

@@ -1,4 +1,4 @@
-"""Learning from hints: what every automaton of the package, its network and its certificate have in common."""
+"""Learning from hints: common properties of all automata of the package, their networks and their certificates."""
 
 import json
 from dataclasses import replace
@@ -50,7 +50,7 @@ SIZES = {SHORTEST_PATH: 16, HEALING: 12, DIAMETER: 6}
 SHAPES = {SHORTEST_PATH: (17, 1_785), HEALING: (41, 9_225), DIAMETER: (75, 28_875)}
 """Channels and weights of the networks."""
 N_USED = {SHORTEST_PATH: 175, HEALING: 407, DIAMETER: 678}
-"""Number of weights that are not zero."""
+"""Number of weights other than zero."""
 TINY = HintConfig(families=("random",), sizes=(6,), n_recombined=0, batch_size=256, n_rounds=0)
 
 
@@ -88,7 +88,7 @@ def maze_of(automaton, tiles):
 
 
 def low_of(automaton):
-    """The first channels of all pairs of a network that learned an automaton; the path comes before them."""
+    """Return the first channels of all pairs of a network that learned an automaton; channel 0 is the path."""
     return slice(1, 1 + 2 * len(automaton.paired), 2)
 
 
@@ -97,7 +97,7 @@ def high_of(automaton):
 
 
 def with_weights(automaton, change):
-    """The shipped network after a change of its weights and biases."""
+    """Return the included network with changed weights and biases."""
     model = load(NAMES[automaton])
     with torch.no_grad():
         change(model.weights[0], model.biases[0])
@@ -105,7 +105,7 @@ def with_weights(automaton, change):
 
 
 def check_other_order(model, n, size):
-    """A network of the order DLRU draws the path of this order on n mazes."""
+    """Check that a network of the order DLRU draws the path in this order on n mazes."""
     tiles = generate(np.random.default_rng(12), n, size, wall_probability=0.2)
     target = shortest_path(tiles, "DLRU")
     with torch.no_grad():
@@ -271,7 +271,7 @@ class TestCertificate:
                 refused("weights must be finite numbers, got 1 that are NaN or infinite", reads, model)
 
     def test_sums_that_overflow_have_none(self):
-        """Of a channel that is never on, the sum is far below 0, but parts of it are infinite, and NaN follows."""
+        """The sum of a channel that is never on is far below 0, but parts of the sum are infinite and lead to NaN."""
 
         def change(weight, bias):
             weight[-1, :2] = torch.tensor([2e38 if tap in "UL" else 0 for tap in DIAMETER.taps])
@@ -333,7 +333,7 @@ class TestCertificate:
             assert not state[:, -2][~pooled].any()
 
     def test_it_bounds_every_patch(self):
-        """Sums on patches of any tiles with any pairs are within what the certificate says of all."""
+        """Sums on random patches with random pairs are within the bounds of the certificate."""
         policy, ((world,), _) = load(NAMES[SHORTEST_PATH]), find_worlds(SHORTEST_PATH)
         states = np.concatenate([kind + 1 | part.states for kind, (part,) in world.items()])
         rng, outside = np.random.default_rng(9), np.append(states, 0)

@@ -22,12 +22,12 @@ def mazes(seed, family, n, height, width):
 
 
 def noise(rng, n, height, width):
-    """Mazes of all densities, most of them in pieces, some without a free tile."""
+    """Return mazes of all densities: most of them are not connected, and some have no free tile."""
     return (rng.random((n, height, width)) < rng.random((n, 1, 1))).astype(np.uint8)
 
 
 def settle(tiles):
-    """The paths that 64 N mazes end with, as bits, after as many iterations as it takes for the walkers to be gone."""
+    """Return the final paths of 64 N mazes as bits, after as many iterations as the walkers need."""
     kinds = {kind: packed(tiles == kind) for kind in DIAMETER.kinds}
     n, height, width = kinds[Tile.EMPTY].shape
     reading, held, quiet = reader(kinds), np.zeros((n, len(S), height, width), np.uint64), 0
@@ -56,7 +56,7 @@ class TestAutomaton:
         assert np.argwhere(last[0, S.PATH]).tolist() == [[0, 1], [1, 0], [1, 1]]
 
     def test_only_promising_tiles_launch(self):
-        """Launches come row by row, and one from each tile that is first with a larger eccentricity; few others."""
+        """Launches come row by row, and one from each tile whose eccentricity is the largest so far; few are others."""
         tiles = mazes(1, "perfect", 1, 13, 13)
         launched = []
         for signals in DIAMETER.trace(tiles):

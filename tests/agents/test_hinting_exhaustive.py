@@ -31,18 +31,18 @@ ALARMS = (*FOUND, H.ALARM, H.RESET)
 
 
 def shapes(*largest):
-    """All (height, width) with up to as many rows and columns, either way round."""
+    """Return all (height, width) with at most these numbers of rows and columns, or of columns and rows."""
     sizes = {(h, w) for rows, cols in largest for h in range(1, rows + 1) for w in range(1, cols + 1)}
     return sorted(sizes | {(w, h) for h, w in sizes})
 
 
 def walls(n: int) -> np.ndarray:
-    """(2**n, n) all maps of n tiles, each empty or a wall."""
+    """Return all maps of n tiles, each empty or a wall, (2**n, n)."""
     return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(np.uint8)
 
 
 def mazes_with_ends(height, width):
-    """Every maze of this shape with one source and one target."""
+    """Yield every maze of a shape with one source and one target."""
     n = height * width
     for source, target in permutations(range(n), 2):
         tiles = np.insert(walls(n - 2), [min(source, target), max(source, target) - 1], 0, axis=1)
@@ -51,24 +51,24 @@ def mazes_with_ends(height, width):
 
 
 def all_with_ends(height, width):
-    """(N, H, W) every maze of this shape with one source and one target."""
+    """Return every maze of a shape with one source and one target, (N, H, W)."""
     return np.concatenate(list(mazes_with_ends(height, width)))
 
 
 def mazes_without_ends(height, width):
-    """Every maze of this shape without source and target."""
+    """Return every maze of a shape without source and target."""
     yield walls(height * width).reshape(-1, height, width)
 
 
 def batches(make, *largest) -> Iterator[np.ndarray]:
-    """All mazes of some shapes, in (N, H, W) batches of one shape each."""
+    """Yield all mazes of some shapes in (N, H, W) batches of one shape each."""
     for shape in shapes(*largest):
         tiles = np.concatenate([np.empty((0, *shape), np.uint8), *make(*shape)])
         yield from np.split(tiles, range(BATCH, len(tiles), BATCH))
 
 
 class Seen:
-    """The tiles that occur, as codes; and a check that signals that are the same everywhere are so."""
+    """The tiles that occur, as codes, and a check of the signals that are the same on all tiles."""
 
     def __init__(self, automaton):
         self.automaton, self.codes = automaton, set()
@@ -86,19 +86,19 @@ class Seen:
             self._table[codes] = True
 
     def close(self):
-        """Note what the table holds."""
+        """Note the codes in the table."""
         if self._table is not None:
             self.codes.update(np.flatnonzero(self._table).tolist())
 
     @property
     def unexpected(self):
-        """Those that are of no world. A map has one world: the signals that are the same everywhere tell which."""
+        """The codes that belong to no world. Signals that are the same everywhere determine the world of a map."""
         worlds = find_worlds(self.automaton).worlds
         return {code for code in self.codes if not any(allows(world, code) for world in worlds)}
 
 
 def run(automaton, tiles, seen):
-    """The paths that an automaton ends with, and the iterations after which they stay so; all tiles are seen."""
+    """Return the final paths of an automaton, and the iterations after which they stay; note all tiles."""
     n_iterations, before = np.zeros(len(tiles), np.int64), np.zeros(tiles.shape, np.bool_)
     for iteration, signals in enumerate(automaton.trace(tiles)):
         seen.add(tiles, signals)
@@ -108,7 +108,7 @@ def run(automaton, tiles, seen):
 
 
 def run_all(automaton, solve, mazes):
-    """The tiles seen on all mazes, and the number of mazes; each path must be a solver's, in time."""
+    """Return the tiles on all mazes, and the number of mazes; each path must be a solver's, and in time."""
     seen, n_mazes = Seen(automaton), 0
     for tiles in mazes:
         paths, n_iterations = run(automaton, tiles, seen)
@@ -123,12 +123,12 @@ def run_all(automaton, solve, mazes):
 
 
 def broken(automaton, signal, rule):
-    """The automaton with another rule for a signal."""
+    """Return the automaton with another rule for a signal."""
     return replace(automaton, rules={**automaton.rules, signal: rule})
 
 
 def knowing(automaton, rule):
-    """The automaton with more in its invariant."""
+    """Return the automaton with a stronger invariant."""
     return replace(automaton, invariant=lambda see: automaton.invariant(see) & rule(see))
 
 
@@ -143,7 +143,7 @@ class TestShortestPath:
 
     @pytest.mark.slow
     def test_every_tile_that_is_found_occurs(self):
-        """So none of the 75 could be left out; three rows of five tiles are the smallest maps that show them all."""
+        """None of the 75 tiles could be left out; three rows of five tiles are the smallest maps with all of them."""
         seen, n_mazes = run_all(SHORTEST_PATH, shortest_path, batches(mazes_with_ends, (3, 5)))
         assert n_mazes == 3_774_892
         ((world,), _) = find_worlds(SHORTEST_PATH)
@@ -195,19 +195,19 @@ class TestDiameter:
 
 
 def distinct_states(states):
-    """Each of (N, S, H, W) states once."""
+    """Return the distinct states among (N, S, H, W) states."""
     packed = np.packbits(states.reshape(len(states), -1), axis=1)
     return states[np.unique(packed, axis=0, return_index=True)[1]]
 
 
 def pairs(tiles, states):
-    """Every maze with every state, in batches of (N, H, W) and (N, S, H, W)."""
+    """Yield every maze with every state, in batches of (N, H, W) and (N, S, H, W)."""
     for some in np.array_split(states, -(-len(states) * len(tiles) // (16 * BATCH))):
         yield np.repeat(tiles, len(some), axis=0), np.tile(some, (len(tiles), 1, 1, 1))
 
 
 def recovers(tiles, states, automaton=HEALING):
-    """How many starts there are: every state under every maze comes to that maze's path; tiles are as declared."""
+    """Check that every state under every maze leads to the maze's path, with declared tiles; return their number."""
     seen, n_starts = Seen(automaton), 0
     for mazes, starts in pairs(tiles, states):
         for signals in automaton.trace(mazes, starts):
@@ -220,12 +220,12 @@ def recovers(tiles, states, automaton=HEALING):
 
 
 def states_on_the_way(automaton, tiles):
-    """Each state once that mazes come through from a fresh start."""
+    """Return the distinct states of mazes after a fresh start."""
     return distinct_states(np.concatenate(list(automaton.trace(tiles))))
 
 
 def states_of_any_sequence(tiles):
-    """Each state once that comes of any sequence of mazes, another one at every iteration if need be."""
+    """Return the distinct states after any sequence of mazes, where each iteration may have another maze."""
     states = np.zeros((1, len(H), *tiles.shape[1:]), np.bool_)
     while True:
         after = [HEALING.step(*some) for some in pairs(tiles, states)]

@@ -1,4 +1,4 @@
-"""The automaton that begins again when the maze changes, and its network."""
+"""The automaton that starts again when the maze changes, and its network."""
 
 from itertools import product
 
@@ -21,7 +21,7 @@ NAME = "nca-shortest-path-healing-hinted"
 ALARMS = [*FOUND, S.ALARM, S.RESET]
 FRESH = [signal for signal in S if signal != S.WAS_WALL]
 LATEST = 6
-"""Iterations after a change, when all that was before it is wiped for the last time."""
+"""Number of iterations after a change until the last trace of earlier signals is gone."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def settled(tiles, signals=None):
 
 
 def edited(name, tiles):
-    """Rows of the levels that could be edited, and what became of them."""
+    """Return the indices of the levels that could be edited, and the edited levels."""
     return edit_levels(name, find_task("shortest-path"), tiles, shortest_path(tiles), 0)
 
 
@@ -79,7 +79,7 @@ class TestAutomaton:
         np.testing.assert_array_equal(signals[0, S.PATH], [[0, 1, 1, 1]])
 
     def test_from_any_state(self):
-        """Not proven, and not so for states in which all arrows of a loop are turned, which noise hardly makes."""
+        """Not proven, and false for states in which all arrows of a loop are turned, which noise rarely makes."""
         rng = np.random.default_rng(4)
         for family in ("random 0.3", "perfect", "loops", "open"):
             tiles = mazes(5, family, n=16)

@@ -1,4 +1,4 @@
-"""What tiles can hold follows from the rules: as brute force finds it, and exactly for the automata of the package."""
+"""The states of tiles that follow from the rules: equal to brute force, and exact for the automata of the package."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Signal(IntEnum):
 
 
 def allows(world: World, code: int) -> bool:
-    """Whether a tile, given by its code, may be on a map of a world."""
+    """Return whether a tile, given as its code, may be on a map of a world."""
     kind = (code & (1 << KIND_BITS) - 1) - 1
     return kind in world and all(code & mask_of(part.signals) in part.states for part in world[kind])
 
 
 def drawn_rule(rng: np.random.Generator) -> Rule:
-    """A rule that joins a few signals and kinds of tile, of random neighbours, at random."""
+    """Return a random rule that joins a few signals and kinds of tile of random neighbours."""
     choices = [
         (rng.choice(list(Signal)[1:]), rng.choice(list("ULCRD")), rng.integers(2), rng.integers(2)) for _ in range(4)
     ]
@@ -55,7 +55,7 @@ def drawn_rule(rng: np.random.Generator) -> Rule:
 
 
 def by_brute_force(automaton: Automaton) -> set[int]:
-    """The codes of all tiles that follow from tiles without signals, by trying all patches of those found so far."""
+    """Return the codes of all tiles that follow from tiles without signals, by trying all patches of known codes."""
     codes = {kind + 1 for kind in automaton.kinds}
     while True:
         tiles = sorted(codes)
@@ -93,7 +93,7 @@ def test_all_tiles_that_occur_are_found(automaton: Automaton) -> None:
 
 
 def test_the_path_needs_its_invariant_and_its_75_tiles_are_those_that_occur() -> None:
-    """`test_hinting_exhaustive` sees each of them."""
+    """`test_hinting_exhaustive` finds each of these states on a maze."""
     ((world,), assumed) = find_worlds(SHORTEST_PATH)
     assert {Tile(kind).name: len(part.states) for kind, (part,) in world.items()} == {
         "EMPTY": 47,

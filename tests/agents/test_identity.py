@@ -1,4 +1,4 @@
-"""A verdict is about a question, rules and weights: where one of these changes, the verdict is gone, and says why."""
+"""A verdict is about a question, rules and weights. When one of these changes, the verdict is gone, with a reason."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ HINTED = "nca-shortest-path-hinted"
 
 
 def flood(start, *directions, name="wet", walls=True):
-    """Return the exact solver of what a flood from tiles of a kind reaches, in some directions."""
+    """Return the exact solver of the tiles that a flood from tiles of a kind reaches, in some directions."""
 
     def rule(see):
         come = [see(name, towards) for towards in directions or "ULDR"]
@@ -61,7 +61,7 @@ def flood(start, *directions, name="wet", walls=True):
 
 
 def question(name, solver, **changes):
-    """Register a task about shortest-path mazes with another solver."""
+    """Register a task on mazes of the shortest path with another solver."""
     given = {"guidance": None, "guided": (), "rank": None, "specification": None, "is_optimal": None, **changes}
     return register_task(replace(TASK, name=name, solve=solver, **given))
 
@@ -347,7 +347,7 @@ class TestRules:
 
 
 class Blank(ShortestPathNCA):
-    """A network that shows nothing, in each of several ways."""
+    """A network that draws nothing, by one of several changes."""
 
     def forward(self, maze, state, step=0):
         return super().forward(maze, state, step) * 0

@@ -61,7 +61,7 @@ needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="there is no
 
 
 BESIDE = {"U": "(-1, 0)", "L": "(0, -1)", "D": "(1, 0)", "R": "(0, 1)"}
-"""The offset of each neighbour, as it is printed."""
+"""Direction -> the neighbour's offset as it is printed for Coq."""
 
 
 def evaluated(text: str, on: Callable[[str], bool]) -> bool:
@@ -165,7 +165,7 @@ def test_progress_is_shown_and_a_program_that_was_killed_is_named(equivalent, tm
 
 @pytest.fixture(scope="session")
 def equivalent(once) -> Path:
-    """A folder about the network of the automaton reachable, of which nothing is compiled."""
+    """A folder for Coq about the network of the automaton `reachable`, before compilation."""
     return once("equivalent", lambda folder: compile_automaton("reachable", coq=folder))
 
 
@@ -270,7 +270,7 @@ def test_what_coq_did_not_check_is_a_flaw(tmp_path):
 
 @pytest.fixture(scope="session")
 def joined(once) -> Path:
-    """A folder in which all is compiled of the automaton reachable, its theorem and its network."""
+    """A folder with the compiled files of the automaton `reachable`, its theorem and its network."""
 
     def make(folder: Path) -> None:
         compile_automaton("reachable", coq_proof=folder)
@@ -324,7 +324,7 @@ LAYERS = {
     "(* 4 NEW_1 *) (And (See 1 C)": "(* 4 NEW_1 *) (And (And (See 1 C) (Not (Is 3 C)))",  # the target is missed
     "(* 1 CUT *) Relation 1": "(* 1 CUT *) Relation 0",  # a layer that negates itself
 }
-"""What is changed in the theorem of `unreachable`: only as it is printed Coq accepts it."""
+"""Changes of the theorem of `unreachable`. Coq accepts only the unchanged theorem."""
 
 
 @needs_coq
@@ -347,7 +347,7 @@ def test_the_kernel_checks_layers_and_refuses_changed_ones(changes, joined, tmp_
 
 @pytest.fixture(scope="session")
 def package(once) -> Path:
-    """A folder in which all is compiled of the package's own theorems."""
+    """A folder with the compiled files of the package's own theorems."""
 
     def make(folder: Path) -> None:
         checked = check_proofs(out=folder)
@@ -421,7 +421,7 @@ def test_the_printed_rules_of_a_theorem_are_those_of_the_automaton_and_of_its_gh
 
 
 def check_relation(text: str, n_kinds: int, passable: tuple[int, ...]) -> None:
-    """The only relation is on at the source, or at a passable tile beside one where it is."""
+    """The only relation is on at the source, and at passable tiles next to a tile where it is on."""
     (relation,) = re.findall(
         rf"\[\(\* 0 \w+ \*\) Relation 0 false (.*)\]\n  \[\] \[\]%nat\n  \[\] \[\] {n_kinds}\n", text
     )
@@ -460,7 +460,7 @@ def test_pooled_signals_are_printed_with_the_relations_that_switch_them_on():
 
 
 class Late(IntEnum):
-    """Signals of a flood that leaves the source an iteration later than other tiles."""
+    """Signals of a flood that leaves the source one iteration later than other tiles."""
 
     PATH, FLOOD, OUT = range(3)
 
@@ -567,7 +567,7 @@ def test_the_path_goes_to_the_first_nearer_neighbour_and_rules_may_not_read_thei
 
 
 def check_theorem(folder, text, old, new):
-    """Have the kernel check a theorem, or refuse it if `old` is replaced by `new`."""
+    """Let Coq's kernel check a theorem, or refuse it if `old` is replaced by `new`."""
     (folder / "Lemmas.v").write_text(changed(text, old, new))
     if old:
         refused(r"coqc refuses Proven\.v at Proven\.v, line", compile_files, folder, ("Lemmas", "Proven"))
@@ -630,7 +630,7 @@ BELOW = Automaton(
         relations={**FLOOD.relations, "below": Derived(is_below)},
     ),
 )
-"""One whose author states it in terms of a fact about distances."""
+"""An automaton whose theorem uses a fact about distances that its author defines."""
 
 
 @needs_coq

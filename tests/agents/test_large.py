@@ -1,4 +1,4 @@
-"""A certified network on one huge maze in bits: what its rollout in floats draws, whoever shares the work."""
+"""A certified network on one huge maze in bits draws the same as its rollout in floats, in any processes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SHORTEST_PATH = AUTOMATA["shortest-path"]
 
 
 class Threads(large.Alone):
-    """A process that is a thread of this one; `boxes` hold what goes from one to another."""
+    """A process that is a thread of this process; `boxes` contain the messages between processes."""
 
     def __init__(self, rank, size, boxes, barrier, table):
         self.rank, self.size, self.boxes, self.barrier, self.table = rank, size, boxes, barrier, table
@@ -56,7 +56,7 @@ class Threads(large.Alone):
 
 
 def shared(automaton, tiles, folder, size, steps=None):
-    """Solve a maze in so many threads; return what they found."""
+    """Solve a maze in several threads, and return their results."""
     boxes, barrier = {(i, j): Queue() for i in range(size) for j in range(size)}, threading.Barrier(size)
     table, results = [None] * size, [None] * size
     folder.mkdir(exist_ok=True)
@@ -91,7 +91,7 @@ ALONE = large.Alone(), None, 1e9
 
 
 def rewritten(content, extra=None, **facts):
-    """Return a state whose description has other facts, or whose tensor others; the checksum is correct."""
+    """Return a state file with other facts in its description, or with another tensor; its checksum is correct."""
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
     said = json.loads(header["__metadata__"][large.FORMAT]) | facts

@@ -1,4 +1,4 @@
-"""The benchmark: scores by hand-drawn answers, predictions from files, edit streams, the command and its files."""
+"""`bench`: scores of hand-drawn answers, predictions from files, edit streams, the command and its files."""
 
 import json
 import math
@@ -69,13 +69,13 @@ SMALL = BenchmarkSet(
 
 @pytest.fixture
 def small(monkeypatch):
-    """A small set by name."""
+    """A small set with a name."""
     monkeypatch.setitem(BENCHMARK_SETS, SMALL.name, SMALL)
     return SMALL
 
 
 def marks(drawing):
-    """(1, H, W) bool, the stars of a drawing."""
+    """Return the stars of a drawing, (1, H, W) bool."""
     return np.array([[list(row) for row in drawing.split()]]).reshape(1, len(drawing.split()), -1) == "*"
 
 
@@ -563,7 +563,7 @@ class TestBoard:
         assert both.count('<details markdown="1">') == both.count("</details>") == 1
 
     def test_the_first_table_has_the_best_of_each_kind(self):
-        """A published figure stands only beside figures of the same score, and searching solvers have their column."""
+        """Figures are compared with published figures of the same score; searching solvers have their own column."""
         board = Board.load(DOCS)
         best = board.best()
         rows = {cells[0].split("]")[0][1:]: dict(zip(best.columns, cells, strict=True)) for cells in best.rows}

@@ -1,4 +1,4 @@
-"""Iterations of learned models against their equations, written plainly, a maze at a time in double precision."""
+"""Iterations of learned models agree with their equations, written plainly for one maze in double precision."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ every_model = for_each("model", MODELS.values())
 
 
 def random_batch(n_mazes: int, n_channels: int, n_tiles: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mazes of 3 x 5 tiles, and states with negative values."""
+    """Return mazes of 3 x 5 tiles, and states with negative values."""
     tiles = sample(np.random.default_rng(4), "random 0.3", n_mazes, 3, 5)
     state = torch.randn(n_mazes, n_channels, 3, 5, generator=torch.Generator().manual_seed(4))
     return torch.from_numpy(one_hot(np.where(tiles < n_tiles, tiles, 0).astype(np.uint8), n_tiles)), state
@@ -160,7 +160,7 @@ def test_initial_weights_come_from_the_generator_alone(model):
     ],
 )
 def test_initial_weights_are_uniform_within_a_bound(model, weights, bound):
-    """By the inputs of a tile for an MLP, as PyTorch's own layers; by Glorot's rule for graphs."""
+    """The weights of an MLP depend on the inputs of a tile, as in PyTorch's layers; GCNs and GATs use Glorot's rule."""
     for name in weights:
         values = model.get_parameter(name)
         assert values.abs().max() <= bound

@@ -1,4 +1,4 @@
-"""What is learned from: parts of answers that no solver was asked for."""
+"""The parts of answers from which the study of Maze-Hard learns, made without a solver."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Levels evolve by one set of options and one measure, in training, in the environments and against policies."""
+"""Training, environments and `evolve` use the same options and the same measure of regret for evolving levels."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ OPTIONS: dict[str, Any] = {
     "n_offspring": 5,
     "parents": "fittest",
 }
-"""An option of every name, none of which is the default anywhere."""
+"""An option of every name, with values that are nowhere the default."""
 OF_POPULATIONS = {f.name for f in fields(PopulationConfig)} - {"task", "mutation_options"}
 SMALL: dict[str, Any] = {"n": 12, "rounds": 1, "size": 5, "steps": 3, "picture_every": 10}
 
@@ -61,7 +61,7 @@ def bare(**options: Any) -> MazeEnv:
 
 
 def other_optimum() -> np.ndarray:
-    """The shortest path of the fork that is not the canonical one, (1, H, W) float32, drawn at nine tenths."""
+    """Return the shortest path of the fork that is not canonical, (1, H, W) float32, with values of 0.9."""
     canonical = shortest_path(FORK[None])
     path = (FORK != 1)[None] & ~canonical | (FORK[None] > 1)
     return (0.9 * path).astype(np.float32)
@@ -103,7 +103,7 @@ class TestNames:
 
 @pytest.mark.parametrize("measure", MEASURES)
 class TestRegret:
-    """One path, measured in all places."""
+    """All commands measure the same regret of a path."""
 
     def everywhere(self, monkeypatch, measure: str, path: np.ndarray) -> list[tuple[float, float]]:
         target = shortest_path(FORK[None])

@@ -1,4 +1,4 @@
-"""An automaton of a user's own, a table of weights and activations, runs wherever a policy does."""
+"""A user's automaton, a table of weights and activations, runs wherever a policy runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TABLE = WeightTable(
 
 
 class DeadEnds(HandcodedNCA):
-    """Fills dead ends, so that the path is left on mazes without loops: all that a user needs to write."""
+    """An automaton that fills dead ends, so that the path remains on mazes without loops: all that a user writes."""
 
     def __init__(self) -> None:
         super().__init__("shortest-path", len(Tile), TABLE)

@@ -1,4 +1,4 @@
-"""A boolean automaton of a user's own is learned and certified as those of the package are."""
+"""A user's boolean automaton is learned and certified like the automata of the package."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ REACH = Automaton(
         "n_updates_again": 200,
     },
 )
-"""What the source can reach."""
+"""The automaton of the tiles that the source reaches."""
 
 
 def test_it_is_learned_proven_and_a_policy(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ class Twice(IntEnum):
 
 
 def summed(*weights: Any, least: Any = 1) -> dict[str, object]:
-    """Return rules in which WET is a sum of what the neighbours hold."""
+    """Return rules in which WET is a sum over the neighbours."""
     return ruled(
         WET=lambda see: threshold(
             [(w, see(Signal.WET, tap)) for w, tap in zip(weights, "ULD"[: len(weights)], strict=True)], least
@@ -171,7 +171,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
 
 
 class Held:
-    """A view of one tile that holds a number in the signals of a count."""
+    """A view of one tile that stores a number in the signals of a count."""
 
     def __init__(self, on: dict[str, bool]) -> None:
         self._on = on

@@ -1,4 +1,4 @@
-"""All that runs policies, on a simulated GPU: the results are those of the CPU."""
+"""All functions that run policies have the same results on a simulated GPU and on the CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEVERAL = ("nca-shortest-path", "shortest-path-bfs", "depth-first")
 
 
 def numbers(values: Any) -> list[float]:
-    """All numbers in a dataclass of dataclasses, tables and tuples, in order."""
+    """Yield all numbers in a dataclass of dataclasses, tables and tuples, in order."""
     if isinstance(values, (int, float)):
         return [float(values)]
     if is_dataclass(values):
@@ -38,7 +38,7 @@ def levels_of(task: str, n: int = 6) -> Any:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", [name for name, info in list_policies(all=True).items() if info.role != "ablation"])
 def test_a_real_gpu_gives_the_states_of_the_cpu(name: str) -> None:
-    """Bit for bit where a policy is exact, and the same paths from all others that learned these mazes."""
+    """Exact policies have equal states bit for bit, and all other policies trained on these mazes draw equal paths."""
     policy, there = load(name), load(name).to(GPU)
     size = 10 if policy.size is None else policy.size[0]
     family = "perfect" if name == "nca-diameter-perfect" else "random"

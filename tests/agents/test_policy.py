@@ -9,7 +9,7 @@ from maze_nca_gym.agents import Policy, iterate, rollout
 
 
 class Counting(Policy):
-    """Adds the step's number, a weight and the walls to every channel."""
+    """A policy that adds the step's number, a weight and the walls to every channel."""
 
     def __init__(self) -> None:
         super().__init__("diameter", 2, ["path", "hidden"])

@@ -1,4 +1,4 @@
-"""What every policy keeps: those of the registry, every learned architecture, and a class of a user's own."""
+"""The contract of all policies: of the registry, of every learned architecture, and of a user's class."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from maze_nca_gym.mazes.tasks import find_task
 
 
 class Own(Policy):
-    """Written by a user: nothing but `update`, which asks for the step and has no weights."""
+    """A user's policy with only `update`, which reads the step and has no weights."""
 
     def __init__(self) -> None:
         super().__init__("shortest-path", 4, ["path", "steps", "walls"])
@@ -62,7 +62,7 @@ def made(name: str) -> Policy:
 
 
 def mazes(policy: Policy, n: int) -> Tensor:
-    """(n, T, H, W) of its task, of a size that is no square unless it is built for one."""
+    """Return (n, T, H, W) mazes of a policy's task, not square unless the policy is built for one size."""
     tiles = generate(np.random.default_rng(1), n, policy.size or (4, 6), endpoints=find_task(policy.task).has_endpoints)
     return torch.from_numpy(one_hot(tiles, policy.n_tiles))
 

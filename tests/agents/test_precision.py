@@ -1,4 +1,4 @@
-"""In which dtypes exact networks run, and how they convolve."""
+"""The dtypes in which exact networks run, and their convolutions."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def mazes(n_tiles, n=3, height=6, width=7):
 
 
 HINTED = ("nca-shortest-path-hinted", "nca-shortest-path-healing-hinted", "nca-diameter-hinted")
-"""Proven in float32."""
+"""Networks whose exactness is proven in float32."""
 
 
 @pytest.fixture(params=HINTED)
 def proven(request):
-    """An exact policy with weights that are no integers."""
+    """An exact policy with weights that are not whole numbers."""
     policy = load(request.param)
     assert policy.guarantees.exact
     return policy
@@ -84,7 +84,7 @@ def test_networks_of_integers_may_be_less_precise():
 
 @pytest.fixture
 def convolved(monkeypatch):
-    """The dtypes of all convolutions from here on."""
+    """Return a list that receives the dtypes of all further convolutions."""
     seen, convolve = [], F.conv2d
 
     def watched(values, *others, **more):
@@ -97,7 +97,7 @@ def convolved(monkeypatch):
 
 @for_each("exact", [True, False])
 def test_where_float32_is_not_certain_exact_networks_convolve_in_float64(exact, convolved):
-    """On a GPU; here on the device that stands for any other than the CPU."""
+    """The device stands for any device other than the CPU, such as a GPU."""
     convolved.clear()
     policy = NCA(4, 5).to("meta")
     policy.guarantees = Guarantees(exact, StepBound(constant=1), basis="proven")
@@ -120,7 +120,7 @@ def test_a_setting_that_rounds_on_the_cpu_leaves_exact_networks_alone(exact, con
 
 
 class Probe(Policy):
-    """A policy that notes whether TF32 is allowed while it runs."""
+    """A policy that records whether TF32 is allowed while it runs."""
 
     def __init__(self, exact: bool) -> None:
         super().__init__("shortest-path", 4, ["path", "other"])
@@ -192,7 +192,7 @@ SETTINGS += [
     "torch.backends.cudnn.conv.fp32_precision = 'ieee'; torch.backends.cudnn.rnn.fp32_precision = 'tf32'",
     "torch.backends.cuda.matmul.fp32_precision = 'tf32'",
 ] * hasattr(torch.backends, "fp32_precision")
-"""What a user can have set."""
+"""Settings that a user may have changed."""
 RUN_WITH_SETTINGS = """
 import json, os, sys, tempfile, warnings
 import torch
@@ -236,7 +236,7 @@ for setting in json.loads(sys.argv[1]):
 
 @pytest.mark.parametrize("work", ["blocks", pytest.param("training", marks=pytest.mark.slow)])
 def test_all_settings_of_precision_are_as_before(work):
-    """Each in a process of its own, since a process cannot go back to all that PyTorch has shown at first."""
+    """Each case has its own process, because a process cannot return to PyTorch's initial settings."""
     command = [sys.executable, "-c", RUN_WITH_SETTINGS, json.dumps(SETTINGS), work]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
@@ -247,7 +247,7 @@ def test_all_settings_of_precision_are_as_before(work):
 
 @pytest.mark.gpu
 def test_proven_networks_ignore_tf32_on_a_gpu(proven, monkeypatch):
-    """TF32 is on; states differ from those of the CPU by rounding in float32 alone."""
+    """With TF32 on, states differ from the CPU's states only by the rounding of float32."""
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
     maze = mazes(proven.n_tiles)
     with torch.no_grad():

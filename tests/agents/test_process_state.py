@@ -1,4 +1,4 @@
-"""What a process has set for itself: public calls neither depend on it nor change it, nor that of other threads."""
+"""Settings of a process: public calls neither depend on them nor change them, and other threads keep theirs."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ SMALLEST = {"n_channels": 6, "n_iterations": 4, "sizes": (5,), "n_updates": 3, "
 
 
 class Own(NCA):
-    """A model of one's own."""
+    """A user's model."""
 
 
 def step() -> list[Any]:
@@ -88,7 +88,7 @@ def step() -> list[Any]:
 
 
 def networks() -> list[Any]:
-    """States of every policy that ships, and of a new one of each class."""
+    """Return states of every included policy, and of a new policy of each class."""
     tiles = {task: generate(f"{task}.npz", n=2, size=6, task=task).tiles for task in ("shortest-path", "diameter")}
     with torch.device("cpu"):  # a policy that a user makes is on the user's device
         policies = [*map(load, list_policies(all=True)), ShortestPathNCA(), DiameterNCA(), NCA(4, 5)]
@@ -132,7 +132,7 @@ def solved_in_bits() -> list[Any]:
 
 
 def checked_elsewhere() -> list[Any]:
-    """What other programs say, in whose place is one that always says the same."""
+    """Return the verdicts of external checkers, which a program with constant output replaces."""
     compile_automaton("reachable", coq="theory")
     for name in ("proof/own.cpc", *(f"proof/{name}" for name in SIGNATURES)):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
@@ -176,7 +176,7 @@ CALLS: dict[str, Callable[[], list[Any]]] = {
 
 
 def state() -> dict[str, Any]:
-    """What belongs to the process, and so to others."""
+    """Return the settings of the process."""
     umask = os.umask(0o077)
     os.umask(umask)
     return {
@@ -208,7 +208,7 @@ def state() -> dict[str, Any]:
 
 
 def in_a_thread(function: Callable[[], Any]) -> Any:
-    """What a function returns in a thread that begins now."""
+    """Return the result of a function in a new thread."""
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(function()))
     thread.start()
@@ -218,7 +218,7 @@ def in_a_thread(function: Callable[[], Any]) -> Any:
 
 @contextmanager
 def strange_process() -> Iterator[None]:
-    """A process whose owner has changed all that is his to change."""
+    """A process in which the user has changed all settings."""
     handler, umask = signal.signal(signal.SIGUSR1, lambda *_: None), os.umask(0o027)
     torch.set_default_dtype(torch.float64)
     torch.use_deterministic_algorithms(True)
@@ -241,7 +241,7 @@ def strange_process() -> Iterator[None]:
 
 
 def plain(value: Any) -> Any:
-    """A value as something that can be compared."""
+    """Return a value in a form that can be compared."""
     value = value.detach().numpy() if isinstance(value, torch.Tensor) else value
     return (value.dtype, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
 

@@ -1,4 +1,4 @@
-"""Machine proofs that automata are correct: axioms against real mazes, correct rules, and wrong ones."""
+"""Proofs that automata are correct: axioms compared with real mazes, correct rules, and wrong rules."""
 
 import re
 import subprocess
@@ -51,7 +51,7 @@ WITH_THEOREMS = [automaton for automaton in AUTOMATA.values() if automaton is no
 
 
 def real_mazes(task="shortest-path", size=7):
-    """Yield mazes of several kinds; of some the target cannot be reached."""
+    """Yield mazes of several kinds. In some, the target cannot be reached."""
     rng = np.random.default_rng(7)
     for generator in ("random", "perfect", "loops"):
         for border in (True, False):
@@ -67,7 +67,7 @@ def proof_of(automaton):
 
 OWN_TESTS = "shortest-path-any-state"  # test_any_state is about it
 LONGER = ("shortest-path-asynchronous", "wall-follower")
-"""Their proofs take seconds, and the other automata use the same parts of the prover."""
+"""Automata whose proofs take seconds. Other automata use the same parts of the prover."""
 ORDERED = [
     *(automaton for automaton in WITH_THEOREMS if automaton.name not in (OWN_TESTS, *LONGER)),
     SHORTEST_PATH.ordered("DLRU"),
@@ -148,7 +148,7 @@ def never(see):
 
 
 def refused_lemmas(automaton):
-    """Return the lemmas about a written theorem that do not hold, whatever runs on mazes say."""
+    """Return the lemmas about a written theorem that do not hold, regardless of runs on mazes."""
     return [lemma for lemma in Prover(automaton, automaton.theorem).lemmas() if not lemma.holds]
 
 
@@ -281,7 +281,7 @@ def test_what_nobody_knows_proves_nothing(unknown):
     import z3
 
     class GivesUp(z3.Solver):
-        """A solver that does not find one of the two answers."""
+        """A solver that does not find one of two answers."""
 
         def check(self):
             return z3.unknown if (answer := super().check()) == getattr(z3, unknown) else answer
@@ -347,7 +347,7 @@ def test_what_cannot_be_proven_says_why(monkeypatch):
 
 @pytest.mark.usefixtures("forgotten")
 def test_the_code_of_the_pages_prints_what_their_comments_say(capsys):
-    """The pages are one program, in this order."""
+    """The code of the pages is one program, in this order."""
     known, said = dict[str, object](), list[str]()
     for name in ("write-a-rule", "prove-a-rule", "automata", "ghosts", "any-order", "verdicts", "worlds"):
         page = (Path(__file__).parents[2] / "docs" / f"{name}.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Trained models among those of the package, and their cards."""
+"""Publishing a trained model: the model's file, and its card."""
 
 import json
 import re
@@ -124,7 +124,7 @@ def test_of_an_evaluation_of_several_the_policy_is_taken(folder):
 
 def test_iterations_are_the_fewest_that_are_enough(monkeypatch):
     class Slow(Dies):
-        """The path from the 10th to the 20th iteration."""
+        """A policy that shows the path from the 10th to the 20th iteration."""
 
         def think(self, maze, path, memory, count):
             path, memory, count = super().think(maze, path, memory, count)

@@ -64,7 +64,7 @@ def test_the_table_of_policies_is_a_copy():
 
 
 def test_those_to_use_come_first_and_the_rest_is_asked_for():
-    """The best of each task has the plain name."""
+    """The best policy of each task has the plain name."""
     usual, everything = list_policies(), list_policies(all=True)
     assert list(everything)[: len(usual)] == list(usual)
     assert {info.role for info in usual.values()} == {"main"}

@@ -1,4 +1,4 @@
-"""The study of regret measures what it says."""
+"""The study of regret, in miniature."""
 
 import numpy as np
 import pytest

@@ -48,7 +48,7 @@ SHORTEST_PATH = "MazeShortestPath-v0"
 LEARNING = "MazeShortestPathRL-v0"
 EVOLVING = "MazeShortestPathEvolving-v0"
 EVOLUTION: dict[str, Any] = {"capacity": 300, "n_initial": 300, "prioritisation": "uniform", "evolve_below": None}
-"""Options of a population that evolves from its first 300 episodes on."""
+"""Options of a population that evolves after its first 300 episodes."""
 ids = pytest.mark.parametrize("id", [SHORTEST_PATH, "MazeDiameter-v0"])
 LEVEL = """
     #####
@@ -132,7 +132,7 @@ class TestPathVecEnv:
             np.testing.assert_array_equal(env.reset()["maze"].argmax(axis=1), [tiles, tiles])
 
     def test_level_of_the_set_to_play(self) -> None:
-        """Each environment its own, as `MazeEnv` has them, wherever a set in order has come to."""
+        """Each environment has its own level, like `MazeEnv`, at any position in an ordered set."""
         levels = generate(np.random.default_rng(0), 5, 3)
         env = make_path_vec(SHORTEST_PATH, 2, levels=levels, in_order=True)
         env.reset()
@@ -183,7 +183,7 @@ class TestPathVecEnv:
 
 class TestPolicy:
     def test_mean_is_a_local_function_of_the_tiles(self) -> None:
-        """A change of a tile shows as many tiles away as iterations see, and no farther."""
+        """A change of a tile affects tiles within the distance that iterations read, and no farther tiles."""
         env = make_path_vec(SHORTEST_PATH, 1, size=14)
         policy = policy_for(env, n_iterations=3)
         maze = np.zeros((1, 4, 16, 16), np.float32)
@@ -327,7 +327,7 @@ def learn(n_steps: int, id: str = SHORTEST_PATH, n_episodes: int = 64, **options
 
 
 NETWORK = "nca-shortest-path-small"
-"""A network with 32 channels, whose last iteration has no ReLU unless it is made without a last one."""
+"""A network with 32 channels. Its last iteration has no ReLU, unless it is made without a last iteration."""
 
 
 class TestAsPolicy:
@@ -397,7 +397,7 @@ class TestAsPolicy:
 
 
 class TestTask:
-    """A policy that PPO trains is for the task of its mazes, which their number of kinds does not tell."""
+    """A policy that PPO trains is for the task of its mazes, even if other tasks have equally many kinds of tile."""
 
     @for_each("order", ["DLRU", "RDLU"])
     def test_an_order_is_learned_saved_and_gone_on_with(self, order: str, tmp_path: Path) -> None:
@@ -468,7 +468,7 @@ class TestLearning:
             assert picture.stat().st_size > 10_000
 
     def test_learns_from_levels_that_evolve(self) -> None:
-        """Offspring of the levels that it failed on are served, live on, and are longer than fresh levels."""
+        """Offspring of levels on which the policy failed are played, survive, and have longer solutions."""
         model, curve = learn(8_192, EVOLVING, **EVOLUTION)
         untrained, trained = (point.held_out for point in curve.points)
         assert untrained["random"] < 0.4

@@ -1,4 +1,4 @@
-"""Ghosts are defined by rules: what their axioms say beyond the definitions is proven, and little is assumed."""
+"""Rules define ghosts: facts that axioms add to the definitions are proven, and few axioms are assumed."""
 
 import inspect
 import re
@@ -52,7 +52,7 @@ ASSUMED = {
     "component": {"free tiles have a number", "neighbours have the same"},
     "places": {"rows have more than two places, and an odd number", "places of neighbours"},
 }
-"""The axioms that are written by hand and assumed, by the function whose ghosts no rule defines."""
+"""The axioms that are written by hand and assumed, by the function whose ghosts have no rules."""
 
 
 def test_the_axioms_that_are_assumed_are_those_that_the_page_lists():
@@ -96,7 +96,7 @@ class Tiles:
             self.known += [fact(self.picture, at) for fact in extra]
 
     def on(self, relation, at=CENTRE):
-        """Return whether a relation is on, and its stage."""
+        """Return whether a relation is on at a tile, and the stage at which it comes on."""
         return self.relations.on(relation, self.picture, at)
 
     def goes(self, towards, at):
@@ -104,7 +104,7 @@ class Tiles:
         return self.relations.definitions[GOES[towards]].fact(self.picture, at)
 
     def proves(self, fact, *supposed):
-        """Return whether a fact follows from what is known."""
+        """Return whether the known facts imply a fact."""
         solver = self.z3.Solver()
         solver.add(*self.known, *supposed)
         assert solver.check() == self.z3.sat, "what is supposed never occurs"
@@ -133,7 +133,7 @@ def every(lemma):
 
 
 def named(ghosts, name):
-    """Return the lemma that has a fact whose name begins like this."""
+    """Return the lemma with a fact whose name begins with a text."""
     picture = SymbolicPicture(Z3(), is_grid=False)
     (found,) = [
         each

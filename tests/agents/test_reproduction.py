@@ -1,4 +1,4 @@
-"""The paper's tables as data, what they train, and what becomes of runs that are killed, fail or find no space."""
+"""The paper's tables as data, their trainings, and runs that are killed, fail or find a full disk."""
 
 import errno
 import json
@@ -48,9 +48,9 @@ from maze_nca_gym.mazes.tasks import SHORTEST_PATH
 
 ROWS = find_rows(["all"])
 LEAST = PaperScale("least", size=5, shorter=16, narrower=64, n_levels=64, n_updates=3, n_tested=64)
-"""Seconds a run."""
+"""Options of a run that takes seconds."""
 MLP, NCA, EVOLVED, POOLED = SHOWN = ("1.3", "1.5", "6.3", "7.1")
-"""Rows that are run: of five networks, since the last one pools two."""
+"""Rows that are run, with five networks, because the last row pools two networks."""
 
 named_configs = cache(lambda i: configurations(ROWS[i]))
 
@@ -68,7 +68,7 @@ def reproduce(which, out, **options):
 
 
 class Here:
-    """An executor without processes, which makes the calls itself, one at a time."""
+    """An executor without processes, which makes the calls one at a time."""
 
     n_at_once = 1
 
@@ -101,13 +101,13 @@ def let_run_here(patch):
 
 @pytest.fixture
 def here(monkeypatch):
-    """Let reproductions run in this process."""
+    """Let `reproduce` run in this process."""
     return let_run_here(monkeypatch)
 
 
 @pytest.fixture(scope="module")
 def paper(tmp_path_factory):
-    """A reproduction of `SHOWN`: its folder, its results, how often runs were tried, and its progress."""
+    """A reproduction of `SHOWN`: its folder, its results, the number of attempts of each run, and its progress."""
     seen, out = [], tmp_path_factory.mktemp("reproduction") / "paper"
     with pytest.MonkeyPatch.context() as patch:
         executor = let_run_here(patch)
@@ -117,7 +117,7 @@ def paper(tmp_path_factory):
 
 @pytest.fixture
 def copied(paper, tmp_path, here, monkeypatch):
-    """A copy of its folder that a test may change, without time for figures."""
+    """A copy of the folder that a test may change; figures are not drawn."""
     monkeypatch.setattr(figures, "BEHAVIOURS", {})
     return Path(shutil.copytree(paper[0], tmp_path / "paper"))
 
@@ -344,7 +344,7 @@ def test_deviation_is_in_published_standard_deviations():
 
 
 def found_as(rows, ours):
-    """Rows of one run, whose figures are a function of row and column."""
+    """Return rows of one run, with figures that are a function of row and column."""
     return [
         replace(row, found={0: {"n_weights": 1, "figures": {c: ours(row, c) for c in row.published}}}) for row in rows
     ]
@@ -391,7 +391,7 @@ class TestEffects:
 
 
 def long_job(out, n_updates=120):
-    """A run of a second or more, so that there is time to kill it."""
+    """A run of at least a second, so that there is time to kill it."""
     job = make_jobs(["1.5"], out)[0]
     return replace(job, config=changed(job.config, n_updates=n_updates, n_levels=640, n_channels=8))
 
@@ -404,7 +404,7 @@ def wait_for(condition, seconds=120):
 
 
 def processes_of(parent):
-    """Children of a process."""
+    """Return the children of a process."""
     found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True)
     return [int(word) for word in found.stdout.split()]
 

@@ -46,11 +46,11 @@ from maze_nca_gym.agents.training.losses import mse
 hold = Path(__file__).with_name("hold")
 register_loss("held", lambda path, target: (time.sleep(hold.exists() / 2), mse(path, target))[1])
 """
-"""A module with a loss that takes half a second while there is a file."""
+"""A module with a loss that takes half a second as long as a file exists."""
 
 
 def two_jobs(out):
-    """Two runs, of some seconds each."""
+    """Two runs of some seconds each."""
     return make_jobs(["1.5", "2.6"], out, scale=LEAST)
 
 
@@ -62,7 +62,7 @@ def free_port():
 
 @pytest.fixture(params=[False, True], ids=["no accounting", "accounting"])
 def slurm(request, monkeypatch):
-    """A SLURM cluster of this machine alone; whether it has accounting."""
+    """A SLURM cluster of only this machine; the value is whether it has accounting."""
     missing = [name for name in (*NEEDED, *ACCOUNTING * request.param) if shutil.which(name) is None]
     if missing or os.geteuid():
         what = "slurm-wlm, slurmdbd and mariadb-server" if request.param else "slurm-wlm"
@@ -103,7 +103,7 @@ def commands(tmp_path, monkeypatch):
 
 
 def started_on(folder, n=1, options=PARTITION):
-    """An executor of SLURM, and n calls that it has started; nothing runs them."""
+    """Return an executor of SLURM, and n calls that it has submitted and that never run."""
     executor = SubmititExecutor(folder, "slurm", 2, options)
     calls = executor.start(len, ["argument"] * n)
     for call in calls:
@@ -294,7 +294,7 @@ def test_jobs_on_this_machine_are_queued_again_when_their_time_is_over(tmp_path)
     executor, ended = SubmititExecutor(tmp_path / "paper" / "submitit", "local", 2, {"timeout_min": 60}), []
 
     def end_its_time(progress):
-        """Send what a scheduler sends, when the first run begins to train, and four times when it goes on."""
+        """Send the scheduler's signal when the first run begins to train, and four times when it continues."""
         log = killed.folder / "log.txt"
         if len(ended) < 5 and log.exists() and log.read_text().count("Ctrl-C saves and ends") == len(ended) + 1:
             for job in executor._jobs:
@@ -353,7 +353,7 @@ def test_jobs_of_slurm_that_are_killed_and_requeued_go_on(tmp_path, slurm):
     executor, requeued = SubmititExecutor(tmp_path / "paper/submitit", "slurm", 2, {"slurm_partition": "debug"}), []
 
     def requeue(progress):
-        """Let the cluster kill the first job, and put it into its queue again."""
+        """Let the cluster kill the first job and queue it again."""
         if not requeued and (killed.folder / "metrics.jsonl").exists():
             requeued.append(executor._jobs[0].job_id)
             subprocess.run(["scontrol", "requeue", requeued[0]], check=True)
@@ -368,7 +368,7 @@ def test_jobs_of_slurm_that_are_killed_and_requeued_go_on(tmp_path, slurm):
 
 @pytest.mark.slow
 def test_a_sweep_goes_on_when_slurm_ends_its_jobs(tmp_path, slurm, monkeypatch, capfd):
-    """The first run is cancelled and the second reaches its limit; the table is that of runs that were left alone."""
+    """The first run is cancelled and the second reaches its time limit, but the table is the same as without."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "held.py").write_text(HELD)
     hold, out, ids = tmp_path / "hold", tmp_path / "cluster", tmp_path / "cluster" / "submitit" / "submitted.txt"
@@ -383,7 +383,7 @@ def test_a_sweep_goes_on_when_slurm_ends_its_jobs(tmp_path, slurm, monkeypatch, 
         return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
     def end(progress):
-        """End the first two runs when they train, and let go of all once the second is queued again."""
+        """End the first two runs during training, and release all runs once the second is queued again."""
         first, second, _ = (line.split()[1] for line in ids.read_text().splitlines()[:3])
         ways = [["scancel", first], ["scontrol", "update", f"JobId={second}", "TimeLimit=60"]]
         for job, words in zip(progress.jobs, ways, strict=False):

@@ -1,4 +1,4 @@
-"""Models are trained again by their cards."""
+"""Models are trained again from their cards."""
 
 import math
 import sys

@@ -1,4 +1,4 @@
-"""What every run keeps that has a folder: it goes on, refuses what is not its own, and loses nothing."""
+"""The contract of all runs with a folder: they resume, refuse other runs' folders, and lose nothing."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ each_that_goes_on = pytest.mark.parametrize("kind", [KINDS[name] for name in GOI
 
 @pytest.fixture(autouse=True)
 def _folder_without_pictures(command_line, without_pictures, monkeypatch):
-    """The runs of a reproduction have tests of their own too."""
+    """Runs of `reproduce` also have their own tests."""
     monkeypatch.setattr(sweeps, "run_all", lambda *_: None)
     monkeypatch.setattr("maze_nca_gym.agents.sweeps.reproduction.figures.draw", lambda *_: None)
     save_model(NCA(4, 6, generator=torch.Generator().manual_seed(1)), "model.safetensors")
@@ -139,7 +139,7 @@ def bytes_in(folder: Path = OUT) -> dict[str, bytes]:
 
 
 def fail_at(monkeypatch: pytest.MonkeyPatch, kind: Kind, step: int, fail: Callable[[], None]) -> None:
-    """Let a step of a run fail, or do something else before."""
+    """Let a step of a run fail, or call a function before."""
     owner, name = kind.interrupted
     plain, calls = getattr(owner, name), []
 
@@ -157,7 +157,7 @@ def crash() -> None:
 
 
 def begun(kind: Kind, step: int = 5, **options: Any) -> None:
-    """Leave a run that a crash has ended at a step."""
+    """Make a run that a crash ended at a step."""
     with pytest.MonkeyPatch.context() as patch:
         fail_at(patch, kind, step, crash)
         with pytest.raises(ZeroDivisionError):
@@ -166,7 +166,7 @@ def begun(kind: Kind, step: int = 5, **options: Any) -> None:
 
 @cache
 def whole(start: Callable[..., Any], content: Callable[[Path], Any]) -> tuple[Any, list[str]]:
-    """What a run leaves that nothing has interrupted, and its files."""
+    """Return the results and the files of a run without interruption."""
     start(Path("whole"))
     return content(Path("whole")), files("whole")
 
@@ -210,7 +210,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(kind, monkeypatch, capsys, further):
 
 @every_kind
 def test_a_folder_belongs_to_one_process(kind):
-    """A second process is refused before it changes a file, and a killed process leaves the folder free."""
+    """A second process is refused before it changes a file, and a killed process releases the folder."""
     code = "import sys, time; from pathlib import Path; from maze_nca_gym.agents.runs import alone_in\n"
     code += "with alone_in(Path(sys.argv[1])): print(flush=True); time.sleep(60)"
     other = subprocess.Popen([sys.executable, "-c", code, str(OUT)], stdout=subprocess.PIPE)
@@ -305,7 +305,7 @@ def test_a_checkpoint_of_another_run_is_refused(kind):
 
 
 def test_a_run_that_is_killed_right_before_it_says_that_it_is_finished(monkeypatch):
-    """At the end of all updates, and again with the checkpoint still there."""
+    """A kill at the end of all updates, and again while the checkpoint still exists."""
     with monkeypatch.context() as patch:
         patch.setattr(RunFolder, "finish", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):

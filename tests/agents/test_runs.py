@@ -1,4 +1,4 @@
-"""Folders of runs: what is found, refused, overwritten, and left by a kill; bars of progress."""
+"""Folders of runs: contents, errors, overwriting, and killed runs; progress bars."""
 
 import json
 import math
@@ -42,7 +42,7 @@ def test_a_clone_that_is_not_installed_knows_its_version(monkeypatch):
 
 
 class TestRunFolder:
-    """What is not in test_run_folder_contract.py, which runs all kinds of runs."""
+    """Tests besides test_run_folder_contract.py, which runs all kinds of runs."""
 
     def test_opening_writes_nothing_into_it(self, tmp_path):
         run = opened(tmp_path / "a" / "b")
@@ -106,7 +106,7 @@ class TestRunFolder:
 
 
 class TestLoop:
-    """What all runs that go on have in common: when they save, and how they end."""
+    """All runs that can resume save and end in the same way."""
 
     def test_it_saves_at_both_ends_and_between_steps_when_it_is_time(self, tmp_path, monkeypatch):
         now, saved = [0.0], []

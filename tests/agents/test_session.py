@@ -1,4 +1,4 @@
-"""The sandbox of `play`: the session, and what fulfils the wishes of a user played by a script."""
+"""The session behind `play`, with a user that a script plays."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def begun(name: str = "shortest-path-bfs", **options: Any) -> Session:
 
 
 def of_another_size() -> MLP:
-    """A policy for mazes of 4 x 4 tiles inside."""
+    """A policy for mazes of inner size 4 x 4."""
     return MLP(4, 2, size=4, n_nodes=3)
 
 
@@ -191,7 +191,7 @@ class TestChoosing:
 
 
 class ScriptedWindow:
-    """Answers every step with the next of `script`, then with CONTINUE for a while, then with QUIT."""
+    """A window that answers steps with the items of `script`, then with CONTINUE for a while, then with QUIT."""
 
     script: list[Any] = []  # noqa: RUF012 - set by every test
     shown: list[tuple[Snapshot, str]] = []  # noqa: RUF012

@@ -15,7 +15,7 @@ NAMES = [(ties, form) for ties, forms in FORMS.items() for form in forms]
 
 
 def canonical_path(tiles: np.ndarray) -> tuple[np.ndarray, int]:
-    """The canonical path and its moves; none and 0 where there is none."""
+    """Return the canonical path and its number of moves, or None and 0 without a path."""
     path = canonical_shortest_path(tiles)
     return (np.zeros(tiles.shape, bool), 0) if path is None else (path, int(path.sum()) - 1)
 
@@ -28,7 +28,7 @@ def mazes(*tiles: np.ndarray) -> torch.Tensor:
 
 
 def check(policies: list[ShortestPathNCA], ties: str, tiles: np.ndarray) -> int:
-    """Compare paths, step counts and stability with networkx; returns how many mazes had a path."""
+    """Compare paths, step counts and stability with networkx, and return the number of mazes with a path."""
     truth = [ORACLES[ties](level) for level in tiles]
     target, lengths = np.stack([path for path, _ in truth]), np.array([length for _, length in truth])
     ends = tiles >= Tile.SOURCE

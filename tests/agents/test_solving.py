@@ -1,4 +1,4 @@
-"""How far solving goes, what it scores, and what it says meanwhile."""
+"""`solve`: its limits, its scores, and its messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SQUARE = parse("####\n#S.#\n#.T#\n####")
 
 
 class FindsItAfter(Policy):
-    """Draws nothing before an iteration, and from then on the path."""
+    """A policy that draws nothing before an iteration, and then the path."""
 
     def __init__(self, n_iterations: int) -> None:
         super().__init__("shortest-path", 4, ("path", "busy"))
@@ -34,7 +34,7 @@ class FindsItAfter(Policy):
 
 
 class TestTheLimit:
-    """A level that is solved at the limit is solved; one iteration later it is not."""
+    """A level that is solved at the limit counts as solved, but a level that needs one more iteration does not."""
 
     @for_each("n_levels", [1, 3])
     @for_each("after", [2, 7, 32, 33])
@@ -57,7 +57,7 @@ class TestTheLimit:
     ],
 )
 def test_scores_of_a_drawing(drawn, on_a_wall, loss, accuracy, complete):
-    """Numbers computed by hand: all four tiles of the square are wanted, of its 16."""
+    """Numbers computed by hand: the target is all four tiles of the square, out of 16 tiles with the border."""
     policy = load("all-shortest-paths")
     levels = label(policy, SQUARE[None])
     path = np.where(SQUARE != 1, np.float32(drawn), np.float32(0))[None]

@@ -1,4 +1,4 @@
-"""Sweeps of one's own: what their files say, what runs, and what becomes of it as tables and figures."""
+"""A user's sweeps: their specifications, their runs, and their tables and figures."""
 
 import csv
 import json
@@ -43,7 +43,7 @@ from maze_nca_gym.mazes.benchmark_sets import BenchmarkSet
 from maze_nca_gym.mazes.families import validation_levels
 
 TINY = {"sizes": 4, "n_iterations": 3, "n_channels": 4, "n_updates": 4, "batch_size": 4}
-"""Options of a run of a moment."""
+"""Options of a run that takes less than a second."""
 SWEEP = {
     "options": TINY,
     "vary": {"n_channels": [4, 6], "max_pool": [False, True]},
@@ -76,7 +76,7 @@ def here(monkeypatch, without_pictures):
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    """A sweep: its results, and how often runs were tried."""
+    """The results of a sweep, and the number of attempts of each run."""
     out = tmp_path_factory.mktemp("sweep") / "of" / "mine"
     with pytest.MonkeyPatch.context() as patch:
         executor = let_run_here(patch)
@@ -87,7 +87,7 @@ def done(tmp_path_factory):
 
 @pytest.fixture
 def copied(done, tmp_path):
-    """A copy of its folder that a test may change."""
+    """A copy of the sweep's folder that a test may change."""
     return Path(shutil.copytree(done[0].out, tmp_path / "sweep"))
 
 
@@ -428,7 +428,7 @@ def test_scripts_need_no_guard(script, last, piped, tmp_path):
 
 
 def a_run(folder, configuration, metrics="", result=None, counter="update", **about):
-    """A folder of a run, whose files have what is given."""
+    """Write the folder of a run with files of given content."""
     folder.mkdir(parents=True)
     (folder / "metrics.jsonl").write_text(metrics)
     (folder / "config.json").write_text(
@@ -614,11 +614,11 @@ def test_watching_shows_a_line_for_each_run(done):
 
 
 class TestGpus:
-    """Two GPUs are pretended: processes that start are asked what they would find."""
+    """Two simulated GPUs: new processes report the GPUs that they would find."""
 
     @pytest.fixture
     def gpus(self, monkeypatch):
-        """A function that sets `CUDA_VISIBLE_DEVICES` of this process."""
+        """Return a function that sets `CUDA_VISIBLE_DEVICES` of this process."""
         monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
         monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
         monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))  # where jobs of submitit find `gpus_found`

@@ -1,4 +1,4 @@
-"""Policies in eight orientations: what the state holds, which drawing is shown, what is refused, what is said of it."""
+"""Policies in eight orientations: their states, the chosen drawing, and errors and messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EIGHT = {
     "anticlockwise": TURNS[1],
     "antitransposed": lambda x: TURNS[2](x.swapaxes(-1, -2)),
 }
-"""Orientations by name, in the order in which drawings are preferred, made as NumPy has them."""
+"""Orientation -> its NumPy function, in the order of preference."""
 
 
 def levels(task: str, n: int, shape: tuple[int, int], seed: int = 0) -> np.ndarray:
@@ -50,7 +50,7 @@ def maze_of(policy: Policy, tiles: np.ndarray) -> torch.Tensor:
 
 
 def alone(policy: Policy, tiles: np.ndarray, n_steps: int) -> dict[str, np.ndarray]:
-    """The (N, C, H, W) states of eight single runs, each turned back, by orientation."""
+    """Return the (N, C, H, W) states of eight single runs, each turned back, by orientation."""
     found = {}
     for name, turn in EIGHT.items():
         state = rollout(policy, maze_of(policy, np.ascontiguousarray(turn(tiles))), n_steps).numpy()
@@ -60,7 +60,7 @@ def alone(policy: Policy, tiles: np.ndarray, n_steps: int) -> dict[str, np.ndarr
 
 
 def rank_by_hand(tiles: np.ndarray, path: np.ndarray) -> int:
-    """The number of tiles of a valid path, negative where fewer are better; -1000 if it is not valid."""
+    """Return the number of tiles of a valid path, negative if fewer are better; -1000 for an invalid path."""
     within = np.where(path, tiles, np.uint8(Tile.WALL))
     if not path.any() or (tiles[path] == Tile.WALL).any():
         return -1000
@@ -112,7 +112,7 @@ def test_paths_alone_and_several_steps_are_the_same_states() -> None:
 
 
 class OneWayUp(Scripted):
-    """The path where the source is in a given place, else the source alone."""
+    """A policy that draws the path if the source is at a certain tile, and otherwise only the source."""
 
     place = (1, 2)
 
@@ -138,7 +138,7 @@ def test_correct_in_one_orientation_is_enough() -> None:
 
 
 class Detours(Scripted):
-    """The other way around, if the source is in the first row, else the shortest path."""
+    """A policy that draws a detour if the source is in the first row, and otherwise the shortest path."""
 
     def think(self, maze, path, memory, count):
         shortest, ends = exact_path(maze), maze[:, Tile.SOURCE] + maze[:, Tile.TARGET]

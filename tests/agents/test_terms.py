@@ -1,4 +1,4 @@
-"""Terms, the language of rules: all readers agree on random terms, each with a reading by hand as well."""
+"""Terms, the language of rules: all readers agree on random terms, and with a reading by hand."""
 
 import json
 import operator
@@ -30,7 +30,7 @@ from maze_nca_gym.mazes.text import printed, words
 from tools.make_play import nodes_of
 
 N_TERMS, SUMS_FROM, COQS = 2_000, 1_000, 9
-"""Number of terms, number of terms before those that have sums, and the step between terms that Coq reads."""
+"""Number of terms, index of the first term with sums, and step between the terms that Coq reads."""
 TAPS = "CULDR"
 KIND_NAMES = [kind.name for kind in KINDS]
 Signal = IntEnum("Signal", "PATH S1 S2 S3 S4", start=0)
@@ -41,7 +41,7 @@ PLACES = [*np.ndindex(3, 3)]
 
 
 def random_term(rng, see, sums):
-    """Return a term of up to nine operators, some of whose parts are shared."""
+    """Return a random term of up to nine operators, with shared parts."""
     parts = [
         see.tile(int(rng.integers(4)), rng.choice([*TAPS]))
         if rng.random() < 0.4
@@ -86,7 +86,7 @@ def automata():
 
 
 def is_on(seen, tap, place, held=HELD):
-    """Return whether a signal or kind of tile is at a tap of a place of `TILES`, by hand."""
+    """Return whether a signal or kind of tile is at a neighbour of a tile of `TILES`, by hand."""
     ((down, right),) = offsets(tap)
     row, col = place[0] + down, place[1] + right
     if not (0 <= row < 3 and 0 <= col < 3):
@@ -95,7 +95,7 @@ def is_on(seen, tap, place, held=HELD):
 
 
 def by_hand(term, place, known):
-    """Return the value of a term at a place, by a reading of its own."""
+    """Return the value of a term at a tile, by an independent reading."""
     if id(term) not in known:
         values = [by_hand(part, place, known) for part in term.parts]
         if term.seen is not None:
@@ -113,7 +113,7 @@ def by_hand(term, place, known):
 
 @cache
 def expected():
-    """Return the value of each term at each place, (terms, 9) bool."""
+    """Return the value of each term at each tile, (terms, 9) bool."""
     return np.array([[by_hand(term, place, {}) for place in PLACES] for term in terms()])
 
 

@@ -1,4 +1,4 @@
-"""What is proven is never more than what is true: what an author states is proven, tried, or called stated."""
+"""A verdict never claims more than is true: statements of an author are proven, tried, or reported as stated."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ RULES = {
 
 
 def lit(**changes) -> Automaton:
-    """Return an automaton whose LIT is on at the source alone."""
+    """Return an automaton whose LIT is on only at the source."""
     return Automaton("lit", "shortest-path", Lit, RULES, **changes)
 
 
@@ -73,7 +73,7 @@ said_of_path = Theorem(
 
 
 def somewhere() -> Automaton:
-    """Return an automaton with a pooled signal, and an invariant that is false of all tiles but the source."""
+    """Return an automaton with a pooled signal, and an invariant that is false on all tiles except the source."""
     source = {signal: lambda see: see.tile(Tile.SOURCE) for signal in (Somewhere.HERE, Somewhere.ANY)}
     rules = {Somewhere.PATH: lambda see: see(Somewhere.HERE) & ~see(Somewhere.HERE), **source}
     pooled = {"pooled": (Somewhere.ANY,), "everywhere": (Somewhere.ANY,)}
@@ -131,7 +131,7 @@ def without_spring(level):
 
 
 def springs(counts):
-    """Return a task whose answer is all tiles without a wall, and what makes an automaton that waits for a spring."""
+    """Return a task whose answer is all tiles without a wall, and a function that makes its automaton."""
     free = fixpoint(FREE=lambda see: see.tile(Tile.EMPTY) | see.tile(SPRING))
     task = Task(name="springs", kinds=SPRINGS, mark=seldom(without_spring), counts=counts, solve=free)
     rules = {
@@ -224,7 +224,7 @@ class Slow(IntEnum):
 
 
 def slow_flood() -> Automaton:
-    """Return `REACHABLE` at half speed."""
+    """Return `REACHABLE` at half the speed."""
     rules = {
         Slow.PATH: lambda see: see(Slow.SHOWN),
         Slow.WET: lambda see: see(Slow.NEXT),
@@ -298,7 +298,7 @@ def test_every_answer_of_a_task_must_be_correct(tmp_path):
 
 
 def with_axiom(ghosts, name, fact, kind=Ghosts):
-    """Return ghosts with one more axiom of their author."""
+    """Return ghosts with one more axiom by their author."""
     return kind(lambda picture, at, t: {**ghosts.axioms(picture, at, t), name: fact(picture, at)}, ghosts.ghosts)
 
 
@@ -346,14 +346,14 @@ def test_a_network_is_exact_only_if_its_automaton_is_correct(tmp_path):
 
 
 class Louder(NCA):
-    """A network whose iterations do something else than its weights say."""
+    """A network whose iterations do not follow its weights."""
 
     def forward(self, maze, state, step=0):
         return super().forward(maze, state, step) + 1
 
 
 def remade(model: NCA, kind: type[NCA] = NCA, **changes) -> NCA:
-    """Return a network with the same weights, and other arguments."""
+    """Return a network with the same weights and other arguments."""
     made = kind(**{**model.arguments, **changes})
     with torch.no_grad():
         for mine, given in zip(made.parameters(), model.parameters(), strict=True):
@@ -392,7 +392,7 @@ def test_a_rule_is_one_expression_for_whoever_reads_it():
 
 
 def on_map(see, tap):
-    """Return whether a neighbour is on the map: of any kind of tile."""
+    """Return whether a neighbour is on the map, by testing all kinds of tile."""
     return reduce(or_, (see.tile(kind, tap) for kind in range(len(KINDS))))
 
 
@@ -425,7 +425,7 @@ def test_a_theorem_is_read_once_whoever_asks_for_what():
     asked = []
 
     def moody(picture, at, t):
-        """Say at first that nothing is on, and then that the flood is everywhere."""
+        """State at the first call that nothing is on, and then that the flood is everywhere."""
         asked.append(at)
         on = picture.true(REACHED, at) if len(asked) > 1 else picture.inside(at) & (t < 0)
         return dict.fromkeys(Reached, on)

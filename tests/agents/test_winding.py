@@ -1,4 +1,4 @@
-"""Ends of winding mazes are far apart."""
+"""The ends of winding mazes are far apart."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Automata on the tasks of the examples, with kinds of tile, targets and answers of their own, behind every door."""
+"""Automata for the tasks of the examples, which have new kinds of tile, targets and answers, in every command."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHAPES = {"nearest-target": (13, 1_105), "weighted-terrain": (24, 3_600), "key-a
 
 @pytest.fixture(scope="module", autouse=True)
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """The examples as modules, whose import registers the tasks."""
+    """The examples as modules. Their import registers the tasks."""
     with own_tasks(tmp_path_factory.mktemp("own")) as found:
         yield found
 
@@ -46,7 +46,7 @@ def automaton(request: pytest.FixtureRequest, modules: dict[str, Any]) -> Automa
 
 @pytest.fixture(scope="module")
 def run_of(modules: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Callable[[Automaton], str]:
-    """The file of an automaton's network, compiled by the command."""
+    """The file of an automaton's network, which the command compiled."""
 
     @cache
     def compiled(automaton: Automaton) -> str:
@@ -66,7 +66,7 @@ def compiled(automaton: Automaton, run_of: Callable[[Automaton], str]) -> Policy
 
 
 def costs_by_networkx(tiles: np.ndarray, starts: Any, costs: np.ndarray) -> dict[tuple[int, int], int]:
-    """The cost of the cheapest way from any of some tiles to each tile; where the cost of entering is 0, none leads."""
+    """Return the cost of the cheapest path from any start to each tile. A tile with cost 0 cannot be entered."""
     graph = networkx.DiGraph()
     graph.add_nodes_from(map(tuple, starts.tolist()))
     for at in np.argwhere(costs[tiles] > 0).tolist():
@@ -81,7 +81,7 @@ def costs_by_networkx(tiles: np.ndarray, starts: Any, costs: np.ndarray) -> dict
 
 
 def least_cost(task: str, tiles: np.ndarray) -> int:
-    """The cost of an optimal answer, of all channels."""
+    """Return the cost of an optimal answer, over all channels."""
     free = np.array([1, 0, 1, 1, 1, 1])
     source, target, own = (np.argwhere(tiles == kind) for kind in (Tile.SOURCE, Tile.TARGET, 4))
     if task == "key-and-door":

@@ -1,4 +1,4 @@
-"""What every registered environment, single or a vector, keeps to Gymnasium, to its wrappers and to the user."""
+"""The contract of every environment, single or vector, with Gymnasium, its wrappers and the user."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from maze_nca_gym.rendering import palette
 PLAIN = list(maze_nca_gym.ENVIRONMENTS)
 IDS = [*PLAIN, *maze_nca_gym.EVOLVING_ENVIRONMENTS]
 N = 3
-"""Sub-environments of a vector."""
+"""Number of sub-environments of a vector."""
 POLICIES = {"MazeShortestPath-v0": "shortest-path-bfs", "MazeDiameter-v0": "diameter"}
 LEVEL = parse("#####\n#S..#\n###.#\n#T..#\n#####")
 WITHOUT_END = {"shortest-path": parse("#####\n#S#T#\n#.#.#\n#.#.#\n#####"), "diameter": np.ones((5, 5), int)}
-"""Task -> a level of the small environment's shape that has no solution."""
+"""Task -> an unsolvable level of the small environment's shape."""
 
 Make = Callable[..., Any]
 
 
 def make(id: str, **options: Any) -> Any:
-    """A single environment of small mazes."""
+    """Return a single environment of small mazes."""
     size = {} if "levels" in options else {"size": 3}
     return gym.make(id, **{**size, "n_channels": 2, **options})
 
 
 def make_vec(id: str, **options: Any) -> Any:
-    """The same as a vector."""
+    """Return a vector of the same environments."""
     size = {} if "levels" in options else {"size": 3}
     return gym.make_vec(id, N, **{**size, "n_channels": 2, **options})
 
@@ -74,14 +74,14 @@ def noise(env: Any, seed: int = 0) -> NDArray[np.float32]:
 
 
 def write_path(env: Any, path: NDArray[Any]) -> NDArray[np.float32]:
-    """The action that predicts that path."""
+    """Return the action that predicts a path."""
     action = np.zeros(env.action_space.shape, np.float32)
     action[..., 0, :, :] = path
     return action
 
 
 def episodes(env: Any, seed: Any = 0, n_steps: int = 6) -> list[Any]:
-    """Everything that an environment hands out on two resets and steps of noise, copied at once."""
+    """Return copies of all results of two resets and of steps with noise."""
     results = [env.reset(seed=seed)]
     copies = deepcopy(results)
     for step in range(n_steps):
@@ -90,7 +90,7 @@ def episodes(env: Any, seed: Any = 0, n_steps: int = 6) -> list[Any]:
 
 
 def arrays_in(result: Any) -> list[NDArray[Any]]:
-    """The arrays of a result, those of `maze` left out."""
+    """Yield the arrays of a result, except `maze`."""
     if isinstance(result, dict):
         return [array for key, value in result.items() if key != "maze" for array in arrays_in(value)]
     if isinstance(result, tuple):
@@ -101,7 +101,7 @@ def arrays_in(result: Any) -> list[NDArray[Any]]:
 class TestGymnasium:
     @every_id
     def test_its_checker_is_silent(self, id: str) -> None:
-        """It renders in every mode too."""
+        """The environment renders in every mode too."""
         env = gym.make(id, render_mode="rgb_array", render_fps=1000)
         check_env(env.unwrapped)
         env.close()
@@ -234,7 +234,7 @@ class TestResults:
     @every_id
     @every_kind
     def test_never_change_and_share_nothing(self, id: str, make: Make) -> None:
-        """But for `maze`, which a vector hands out again."""
+        """Only `maze` may be shared between results of a vector."""
         env = make(id, max_episode_steps=None if id in PLAIN else 9)
         action, results = noise(env), []
         for _ in range(2):
@@ -251,7 +251,7 @@ class TestResults:
     @every_id
     @every_kind
     def test_the_caller_may_write_to_them(self, id: str, make: Make) -> None:
-        """A single environment's `maze` too."""
+        """This includes `maze` of a single environment."""
         env, untouched = make(id), make(id)
         result = env.reset(seed=3)
         untouched.reset(seed=3)
@@ -546,7 +546,7 @@ class TestConstructor:
 
 @every_plain_id
 class TestNamedSets:
-    """The levels of a set by its name: any of them at each reset, all of them in order, or one by its index."""
+    """The levels of a set by its name: random levels, all levels in order, or one level by its index."""
 
     @pytest.fixture
     def tiles(self, id: str) -> levels.Tiles:
@@ -649,7 +649,7 @@ class TestRendering:
     @every_kind
     @for_each("mode", ["rgb_array", "ansi"])
     def test_pictures_are_of_each_episode(self, id: str, make: Make, mode: str) -> None:
-        """Of a vector those of its sub-environments."""
+        """The generators of a vector are those of its sub-environments."""
         env = make(id, render_mode=mode)
         single = SyncVectorEnv([lambda: gym.make(id, size=3, n_channels=2, render_mode=mode)] * N)
         for each in (env, single):

@@ -1,4 +1,4 @@
-"""Render mode "human": what the user asks for in the window, played by a script."""
+"""Render mode "human": the user's actions in the window, played by a script."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ LEVEL = parse(
 )
 ZERO = np.zeros((1, 5, 5), np.float32)
 Answer = Request | Edit
-"""What the user does when a step is shown: a request, or a change."""
+"""The user's answer to a step: a request, or a change."""
 
 
 class ScriptedWindow:
-    """Answers every step with the next of `script`, then with CONTINUE, and remembers what it was shown."""
+    """A window that answers steps with the items of `script`, then with CONTINUE, and records the snapshots."""
 
     script: list[Answer] = []  # noqa: RUF012 - set by every test
     shown: list[Snapshot] = []  # noqa: RUF012
@@ -133,7 +133,7 @@ EDITED[1, 2] = Tile.WALL
 
 
 def played(window: type[ScriptedWindow], action: NDArray[np.float32], *answers: Answer) -> tuple[MazeEnv, Any]:
-    """The environment after one step on `LEVEL` at which the user gives these answers, and what the step returned."""
+    """Return the environment after one step on `LEVEL` with these answers of the user, and the result of the step."""
     window.script = [Request.CONTINUE, *answers]
     env = make()
     env.reset(options={"level": LEVEL})

@@ -1,4 +1,4 @@
-"""Environments that agents are trained on as they are: ordinary arrays, without a warning of any library's checker."""
+"""Environments with ordinary arrays for training agents, without a warning of any library's checker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODES = ["NextStep", "SameStep", "Disabled"]
 @every_id
 @for_each("flat", [True, False])
 def test_checkers_are_silent(id: str, flat: bool) -> None:
-    """Stable-Baselines3 takes every array of three dimensions for a picture, so grids are not its to judge."""
+    """Grids are left out, because Stable-Baselines3 takes every array of three dimensions for a picture."""
     check_env(gym.make(id, flat=flat, render_mode="rgb_array").unwrapped)
     if flat:
         pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
@@ -37,7 +37,7 @@ def test_checkers_are_silent(id: str, flat: bool) -> None:
 @for_each("mode", MODES)
 @for_each("output", ["numpy", "torch"])
 def test_one_and_many_are_path_action_in_one_array(id: str, flat: bool, mode: str, output: str) -> None:
-    """Bit for bit, in all that a step returns, with actions beyond the bounds too."""
+    """All results of a step are equal bit for bit, also with actions beyond the bounds."""
     plain, options = id.replace("RL", ""), {"size": (3, 4), "max_episode_steps": 4}
     many = gym.make_vec(id, 2, flat=flat, autoreset_mode=mode, output=output, **options)
     ones = [gym.make(id, flat=flat, **options) for _ in range(2)]

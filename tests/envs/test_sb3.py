@@ -84,7 +84,7 @@ def test_evaluation_sees_each_level_of_a_set_once() -> None:
 class TestPathAction:
     @every_id
     def test_spaces_and_gymnasiums_checker(self, id: str) -> None:
-        """The checker complains of nothing but that there is a wrapper."""
+        """The checker complains only that there is a wrapper."""
         env = make(id, size=(3, 4), render_mode="rgb_array")
         assert env.action_space == gym.spaces.Box(-1.0, 1.0, (1, 5, 6), np.float32)
         space = env.observation_space

@@ -1,4 +1,4 @@
-"""torchrl on the environments: it finds out by their errors which keywords they take."""
+"""torchrl on the environments: it detects by errors which keywords they accept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torchrl.envs import GymEnv, GymWrapper
 from torchrl.envs.utils import check_env_specs
 
 STATE = "observation"
-"""The name that torchrl gives to the key `state` of observations."""
+"""torchrl's name of the key `state` of observations."""
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_misspelt_keyword_is_named() -> None:
 
 
 def test_it_steps_a_vector() -> None:
-    """It resets episodes itself: SAME_STEP fails with Gymnasium's own vector of these environments too."""
+    """torchrl resets episodes itself, so SAME_STEP also fails with Gymnasium's own vector of these environments."""
     options = {"size": 3, "n_channels": 1, "max_episode_steps": 3}
     envs = GymWrapper(gym.make_vec("MazeShortestPath-v0", 2, autoreset_mode="Disabled", **options))
     rollout = envs.rollout(5, break_when_any_done=False)

@@ -1,4 +1,4 @@
-"""The vector environment against Gymnasium's own vector of single environments, bit for bit."""
+"""The vector environment equals Gymnasium's own vector of single environments, bit for bit."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "MazeShortestPath-v0": {"size": 5, "n_channels": 12, "max_episode_steps": 12},
     "MazeDiameter-v0": {"size": (2, 3), "n_channels": 31, "max_episode_steps": 20},
 }
-"""Small mazes of which the hand-coded policy solves some within the limit, others not."""
+"""Small mazes. The hand-coded policy solves some of them within the limit."""
 POLICIES = {"MazeShortestPath-v0": "shortest-path-bfs", "MazeDiameter-v0": "diameter"}
 LEVELS = np.stack([parse(f"#####\n#{row}#\n#...#\n#...#\n#####") for row in ("S.T", "T.S", ".ST", "#ST", "TS#")])
 
 ROWS = torch.arange(N)[:, None, None, None]
 HOLLOW = (("sparse", torch.Tensor.to_sparse), ("meta", lambda tensor: tensor.to("meta")))
-"""Tensors that NumPy cannot read, or that hold nothing."""
+"""Name -> function that returns a tensor that NumPy cannot read, or a tensor without content."""
 
 ID = "MazeShortestPath-v0"
 
@@ -65,7 +65,7 @@ def noise(env: VectorEnv[Any, Any, Any], seed: int = 0) -> NDArray[np.float32]:
 
 
 def to_numpy(value: Any) -> Any:
-    """Results with their tensors as arrays."""
+    """Return results with arrays instead of tensors."""
     if isinstance(value, dict):
         return {key: to_numpy(item) for key, item in value.items()}
     if isinstance(value, tuple):
@@ -76,7 +76,7 @@ def to_numpy(value: Any) -> Any:
 
 
 def assert_equal(a: Any, b: Any, where: str = "", tolerance: float = 0) -> None:
-    """Same structure, types, shapes and bits; with a tolerance, for rewards and infos that are floats."""
+    """Check equal structures, types, shapes and bits, with a tolerance for floats in rewards and infos."""
     assert type(a) is type(b), where
     if isinstance(a, dict):
         assert a.keys() == b.keys(), where
@@ -93,7 +93,7 @@ def assert_equal(a: Any, b: Any, where: str = "", tolerance: float = 0) -> None:
 
 
 class Player:
-    """Plays the hand-coded policy on whatever arrays an environment hands out."""
+    """The hand-coded policy on any kind of arrays that an environment returns."""
 
     def __init__(self, id: str) -> None:
         self.policy: Policy = load(POLICIES[id])
@@ -135,7 +135,7 @@ def play(env: Any, id: str, mode: AutoresetMode, n_steps: int = 60, tensors: str
 
 
 def assert_plays_equally(a: Iterator[Any], b: Iterator[Any], tolerance: float = 0) -> None:
-    """Both give the same results, in which everything happens: solved, out of time, both with others going on."""
+    """Both give equal results when episodes end by a solution or by the limit, while others continue."""
     terminated = truncated = 0
     for i, (x, y) in enumerate(zip(a, b, strict=True)):
         assert_equal(x, y, f"result {i}: ", tolerance)
@@ -172,7 +172,7 @@ class TestEquality:
 @every_mode
 @for_each("num_envs", [1, 12])
 def test_a_step_waits_for_a_gpu_once(mode: AutoresetMode, num_envs: int, gpu: SimulatedGpu) -> None:
-    """Whatever ends or restarts; a policy on the GPU needs nothing of the host."""
+    """Nothing waits for the GPU at any ends and restarts, and a policy on the GPU needs no data of the host."""
     env = make(ID, num_envs, autoreset_mode=mode, device="cuda", output="torch")
     policy, n_ended = load(POLICIES[ID]).to(GPU), 0
     before = gpu.n_reads
@@ -211,7 +211,7 @@ def test_seeds_are_those_of_the_sub_environments(id: str, seed: Any) -> None:
 
 @every_mode
 def test_resets_amid_episodes(mode: AutoresetMode) -> None:
-    """With masks, seeds and levels in every combination, whatever the autoreset mode."""
+    """Resets with masks, seeds and levels in every combination, in every autoreset mode."""
     native, single = started(make(ID, autoreset_mode=mode, size=3), 1), started(make_sync(ID, mode, size=3), 1)
     masks = [None, np.array([True, False, False, True, False]), np.arange(N) == 4]
     text, seeds = to_text(LEVELS[0]), itertools.count(100, 100)
@@ -282,7 +282,7 @@ class TestSteps:
     )
     @for_each("output", ["numpy", "torch"])
     def test_bad_actions_change_nothing(self, spoil: Any, message: str, output: str) -> None:
-        """Be they tensors or arrays, where a tensor can be one."""
+        """Tensors and arrays are equally accepted."""
         env, untouched = started(small(output=output)), started(small(output=output))
         good = torch.from_numpy(noise(env))
         bad = spoil(good)
@@ -346,7 +346,7 @@ class TestSteps:
 class TestWrappers:
     @every_mode
     def test_statistics(self, mode: AutoresetMode) -> None:
-        """The returns that Gymnasium adds up are the final accuracies."""
+        """The returns that Gymnasium sums are the final accuracies."""
         env = wrappers.RecordEpisodeStatistics(make(ID, autoreset_mode=mode))
         n_ended = 0
         for result in itertools.islice(play(env, ID, mode), 40):  # the wrapper writes to infos of before

@@ -1,4 +1,4 @@
-"""A headless browser on pages of this machine, which post their results back."""
+"""A headless browser for local pages, which post their results back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-u
 
 
 def dump_page(url: str, profile: Path, seconds: float = 15) -> str:
-    """Return the document of a page after some seconds of its own time."""
+    """Return the document of a page after some seconds of the page's virtual time."""
     words = [
         CHROMIUM,
         *FLAGS,
@@ -44,7 +44,7 @@ def browser(url: str, profile: Path) -> Iterator[None]:
 
 
 class Answer:
-    """A server of some files, at a free port of this machine, that waits for what a page posts."""
+    """A server of files on a free local port, which waits for the post of a page."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.posted: bytes | None = None
@@ -74,7 +74,7 @@ class Answer:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def wait(self, seconds: float) -> bytes:
-        """Return what the page posted."""
+        """Return the post of the page."""
         assert self._done.wait(seconds), "the page posted nothing"
         self._server.shutdown()
         self._server.server_close()

@@ -9,7 +9,7 @@ from maze_nca_gym.rendering import Snapshot
 
 @pytest.fixture
 def snapshot() -> Snapshot:
-    """A path of 1, 0.5 and a mistake on a wall at (0, 0); a counter with a negative value."""
+    """A snapshot with a path of 1, 0.5 and a mistake on a wall at (0, 0), and with a negative counter."""
     tiles = levels.parse(
         """
         ######

@@ -20,7 +20,7 @@ OPEN = parse("S..\n.#.\n..T")
 
 
 def apply(edit: Edit, tiles: Tiles = LEVEL) -> tuple[Tiles, NDArray[np.float32]]:
-    """The change on a state of different numbers; the arguments stay as they are."""
+    """Return the change on a state with distinct numbers, and check that the arguments stay unchanged."""
     channels = np.arange(2 * tiles.size, dtype=np.float32).reshape(2, *tiles.shape)
     before = tiles.copy(), channels.copy()
     changed = edit.apply(tiles, channels, np.random.default_rng(0))

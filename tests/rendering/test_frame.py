@@ -1,4 +1,4 @@
-"""Pictures of steps and of levels: what is where, and in which colour."""
+"""Pictures of steps and of levels: positions and colours."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Pixels = NDArray[np.uint8]
 
 
 def layout_of(snapshot: Snapshot, **options: Any) -> Layout:
-    """The layout of the frame."""
+    """Return the layout of the frame."""
     return frame_layout(
         *snapshot.channels.shape[1:], len(snapshot.channels), caption=caption_of(snapshot.names), **options
     )
 
 
 def tile_pixels(frame: Pixels, panel: Panel, row: int, col: int) -> Pixels:
-    """(cell, cell, 3) pixels of one tile."""
+    """Return the (cell, cell, 3) pixels of one tile."""
     return frame[panel.area][row * panel.cell :, col * panel.cell :][: panel.cell, : panel.cell]
 
 
@@ -44,7 +44,7 @@ def has_colour(pixels: Pixels, colour: tuple[int, ...]) -> bool:
 
 
 def changed(snapshot: Snapshot, channel: int, at: Any, value: Any) -> Snapshot:
-    """The step with other numbers in a channel."""
+    """Return the step with other numbers in a channel."""
     channels = snapshot.channels.copy()
     channels[channel][at] = value
     return replace(snapshot, channels=channels)

@@ -1,4 +1,4 @@
-"""What keys and clicks mean, without a screen."""
+"""The effects of keys and clicks, without a screen."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIZE = (800, 1300)
 
 @pytest.fixture(autouse=True)
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Pictures and recordings are saved into the working directory."""
+    """An empty working directory, into which pictures and recordings are saved."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -41,7 +41,7 @@ def made(snapshot: Snapshot, **options: object) -> Interface:
 
 
 def of_shape(n_channels: int, rows: int, cols: int) -> Snapshot:
-    """An empty level with so many channels."""
+    """Return an empty level with n channels."""
     tiles = np.zeros((rows, cols), np.uint8)
     return Snapshot(tiles, np.zeros((n_channels, rows, cols), np.float32), tiles > 9)
 

@@ -1,4 +1,4 @@
-"""Layouts of frames and of the window: nothing overlaps, everything can be found by its pixels."""
+"""Layouts of frames and of the window: nothing overlaps, and the pixels determine every element."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def window(
 
 
 def assert_apart(layout: Layout, top: int) -> None:
-    """Maze, heat maps with their captions, buttons and scrollbar lie between a row and the footer, side by side."""
+    """Check that maze, heat maps with captions, buttons and scrollbar lie side by side between a row and the footer."""
     boxes = [layout.maze.box, *layout.buttons, *([layout.scrollbar] if layout.scrollbar else [])]
     room = layout.caption
     for _, panel in layout.channels:
@@ -111,7 +111,7 @@ class TestWindow:
 
     @for_each("side", [18, 34, 101])
     def test_the_maze_fills_the_window(self, side: int) -> None:
-        """A cell more would not fit between header and buttons."""
+        """A larger cell would not fit between header and buttons."""
         layout = window((side, side, 11), (972, 1728))
         room = layout.buttons[0].top - WINDOW_HEADER
         assert layout.maze.height + side > room - 12
@@ -141,7 +141,7 @@ class TestWindow:
 
     @for_each(("width", "n_rows"), [(1200, 1), (1100, 1), (1000, 2), (700, 2), (400, 3), (60, 15)])
     def test_rows_of_buttons_are_few_and_none_is_much_shorter(self, width: int, n_rows: int) -> None:
-        """Fifteen buttons of 64 pixels take 1,072 with the gaps and edges."""
+        """Fifteen buttons of 64 pixels need 1,072 pixels with the gaps and edges."""
         buttons = window_layout((900, width), 18, 18, 4, True, 0, Caption(), (64,) * 15).buttons
         rows = [[box for box in buttons if box.top == top] for top in sorted({box.top for box in buttons})]
         assert [box for row in rows for box in row] == list(buttons)

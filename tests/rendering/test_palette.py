@@ -13,13 +13,13 @@ FREE = np.zeros((1, 1), dtype=bool)
 
 
 def heat(value: float, wall: bool = False, largest: float = 15) -> tuple[int, ...]:
-    """Colour of a value in a map whose largest magnitude is another's."""
+    """Return the colour of a value in a map with a certain largest magnitude."""
     values = np.array([[value, largest]], np.float32)
     return tuple(palette.heat_colours(values, FREE | wall)[0, 0].tolist())
 
 
 def lightness(colour: tuple[int, ...]) -> float:
-    """Of the CIE, from 0 to 100, by the definition of sRGB."""
+    """Return the lightness of a colour (CIE L*, 0 to 100), by the definition of sRGB."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (b / 255 for b in colour)]
     luminance = float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
     return 116 * np.cbrt(luminance) - 16
@@ -64,7 +64,7 @@ def test_a_map_of_zeros_is_white() -> None:
 
 
 def colours_of_the_page(theme: str) -> dict[str, palette.RGB]:
-    """Colours of the page docs/play in a theme, by name; what the dark one does not name is as in the light one."""
+    """Return the colours of the page docs/play in a theme; the dark theme inherits from the light theme."""
     sheet = (PAGE / "colours.css").read_text(encoding="utf-8")
     rules = re.findall(r"^:root(.*?) \{(.*?)\}", sheet, re.DOTALL | re.MULTILINE)
     text = "".join(rule for selector, rule in rules if not selector or theme in selector)

@@ -23,7 +23,7 @@ from maze_nca_gym.rendering import Action, NoScreenError, Request, Snapshot, Win
 from maze_nca_gym.rendering.edits import Paint
 
 FPS = 40
-"""Fast, yet every step is drawn."""
+"""Frames per second: fast, but every step is drawn."""
 
 
 @pytest.fixture
@@ -57,12 +57,12 @@ def press(*keys: int, unicode: str | None = None) -> None:
 
 
 def screen() -> np.ndarray:
-    """(h, w, 3) pixels of the window."""
+    """Return the (h, w, 3) pixels of the window."""
     return pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
 
 
 def place_of(window: Window, row: int, col: int) -> tuple[int, int]:
-    """Mouse position (right, down) of the middle of a tile."""
+    """Return the mouse position (right, down) of the middle of a tile."""
     maze = window._interface._layout().maze
     return maze.left + col * maze.cell + maze.cell // 2, maze.top + row * maze.cell + maze.cell // 2
 
@@ -123,7 +123,7 @@ def test_fast_steps_are_not_all_drawn(monkeypatch: pytest.MonkeyPatch, snapshot:
     ],
 )
 def test_a_window_is_closed_for_good(monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot, end: Any) -> None:
-    """By a key, by its button, by someone else who closes the display, and by a call."""
+    """The window closes by a key, by its button, by another program that closes the display, and by a call."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     window = Window(FPS, "test")
     assert window.show(snapshot) is Request.CONTINUE
@@ -135,7 +135,7 @@ def test_a_window_is_closed_for_good(monkeypatch: pytest.MonkeyPatch, snapshot: 
 
 
 def test_keys_ask_and_characters_count_wherever_their_keys_are(opened: Window, snapshot: Snapshot) -> None:
-    """All are pressed at once, and answered one `show` at a time."""
+    """All keys are pressed at once, and each `show` answers one."""
     keys = (pygame.K_n, pygame.K_r, pygame.K_RIGHT, pygame.K_PERIOD, pygame.K_LEFT, pygame.K_COMMA)
     press(*keys)
     press(pygame.K_7, unicode=".")
@@ -161,7 +161,7 @@ def test_space_and_steps_pause_and_choices_are_reported(opened: Window, snapshot
 
 
 def test_a_stroke_is_one_edit_after_the_other(opened: Window, snapshot: Snapshot) -> None:
-    """From the empty (1, 2) over the empty (1, 3) and the wall (1, 4): it draws walls, and erases none."""
+    """A stroke from the empty (1, 2) over the empty (1, 3) and the wall (1, 4) draws walls and erases none."""
     mouse(pygame.MOUSEBUTTONDOWN, place_of(opened, 1, 2))
     for col in (2, 3, 4):
         mouse(pygame.MOUSEMOTION, place_of(opened, 1, col))
@@ -229,7 +229,7 @@ def test_a_speed_that_is_not_positive_is_refused(fps: float) -> None:
 
 NOISE = b"noise of a library"
 NO_SCREEN = ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR")
-"""Variables without which there is no screen."""
+"""Environment variables; if all are missing, there is no screen."""
 
 
 def test_without_a_screen_one_line_says_so_and_libraries_are_silent(
@@ -272,7 +272,7 @@ def test_without_a_screen_gymnasiums_checker_is_silent(
 def test_without_a_driver_an_environments_window_draws_into_memory_and_one_that_needs_a_screen_fails(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """As with an SDL that has no driver for drawing unseen but the one that must be asked for."""
+    """An SDL in which the driver without a screen works only on request."""
     init = pygame.display.init
 
     def only_dummy() -> None:

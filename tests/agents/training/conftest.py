@@ -1,4 +1,4 @@
-"""Runs that processes of their own have made, for the tests of several files."""
+"""Fixtures with the runs of other processes, for the tests of several files."""
 
 from __future__ import annotations
 

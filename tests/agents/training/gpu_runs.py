@@ -1,4 +1,4 @@
-"""Runs in miniature on a GPU, simulated or real."""
+"""Small runs on a simulated or real GPU."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPTIONS = {
 
 
 def small(name: str) -> TrainingConfig:
-    """A preset in miniature."""
+    """Return a preset with small numbers."""
     if preset(name).pool_size:
         return changed(preset(name), **SMALL, **POOLED)
     evolving = {"capacity": 24, "evolve_every": 4, "n_offspring": 9} if preset(name).evolve else {}
@@ -40,7 +40,7 @@ def small(name: str) -> TrainingConfig:
 
 
 def run(config: TrainingConfig, device: torch.device, n: int | None = None) -> TrainingState:
-    """The state after some updates."""
+    """Return the state after some updates."""
     state = TrainingState.start(config, device)
     for _ in range(config.n_updates if n is None else n):
         update(state, state.stream.batch(state.update), Workers(device))
@@ -48,7 +48,7 @@ def run(config: TrainingConfig, device: torch.device, n: int | None = None) -> T
 
 
 def assert_alike(one: TrainingState, other: TrainingState, tolerance: float = 1e-3) -> None:
-    """Check that two runs have had the same losses, and have the same weights and levels."""
+    """Check that two runs had equal losses, and have equal weights and levels."""
     for state in (one, other):
         read_losses(state)
     assert one.losses == pytest.approx(other.losses, rel=tolerance)
@@ -64,12 +64,12 @@ def assert_alike(one: TrainingState, other: TrainingState, tolerance: float = 1e
 
 
 def flat(state: TrainingState) -> dict[str, torch.Tensor]:
-    """All tensors of a state by part and name."""
+    """Return all tensors of a state by part and name."""
     return {f"{part}.{name}": tensor for part, some in state.tensors().items() for name, tensor in some.items()}
 
 
 def check_that_it_goes_on(config: TrainingConfig, folder: Path, device: torch.device, tolerance: float) -> None:
-    """Check that a run of six updates ends as it does when it stops after two and resumes from its checkpoint."""
+    """Check that a run of six updates ends like a run that stops after two updates and resumes from its checkpoint."""
     folders = (folder / "whole", folder / "parts")
     for own, numbers in zip(folders, ([6], [2, 4]), strict=True):
         own.mkdir()

@@ -45,12 +45,12 @@ SIGNALS = {
     "killed": ("pool", 0.0, 1, [signal.SIGKILL] * 3),
     "stopped": ("evolving", 3600.0, 2, [signal.SIGINT, signal.SIGTERM] * 2),
 }
-"""Configuration, seconds from checkpoint to checkpoint, seed, and what the children get."""
+"""Configuration, seconds between checkpoints, seed, and the signals that the children receive."""
 MOST = 8
 """Updates that a child makes before it gets its signal: three such children do not reach the end, nor twenty that of
 the long run."""
 MOMENT = 0.02
-"""Seconds; an update and its files take less."""
+"""Longest pause before a signal, in seconds; an update and its files take less."""
 INTERRUPTED, FAILED = 130, 1
 
 
@@ -67,7 +67,7 @@ def train_in(folder: Path, config: TrainingConfig, save: float, out: TextIO) -> 
 
 
 def fork(work: Callable[[TextIO], object]) -> tuple[int, TextIO]:
-    """A child that does this, and its lines."""
+    """Start a child process that calls a function; return its id and its lines of output."""
     here, there = os.pipe()
     child = os.fork()
     if child:
@@ -86,12 +86,12 @@ def fork(work: Callable[[TextIO], object]) -> tuple[int, TextIO]:
 
 
 def ended(child: int) -> int:
-    """Its exit code, or minus the signal that it died of."""
+    """Return the exit code of a child process, or minus the signal that killed it."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def finish(*works: Callable[[TextIO], object]) -> list[int]:
-    """The exit codes of children that nobody interrupts."""
+    """Run child processes without interruption, and return their exit codes."""
     children = [fork(work) for work in works]
     for _, lines in children:
         with lines:
@@ -100,7 +100,7 @@ def finish(*works: Callable[[TextIO], object]) -> list[int]:
 
 
 def interrupt(folder: Path, config: TrainingConfig, save: float, seed: int, numbers: list[int]) -> None:
-    """Run to the end without and with these signals; every third child, or so, gets its one while it starts."""
+    """Run to the end without signals and with signals. About every third child receives its signal while it starts."""
     rng, whole, pieces = random.Random(seed), folder / "whole", folder / "pieces"
     whole.mkdir(parents=True)
     pieces.mkdir()
@@ -123,7 +123,7 @@ def interrupt(folder: Path, config: TrainingConfig, save: float, seed: int, numb
 
 
 def train_together(folder: Path) -> list[int]:
-    """Let two children train that believe to be of `torchrun`; their exit codes."""
+    """Train with two child processes that behave as processes of `torchrun`; return their exit codes."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = str(found.getsockname()[1])

@@ -31,7 +31,7 @@ STOPPED_AT = 5
 
 
 def interrupt_at(update: int) -> None:
-    """Let this process get a Ctrl-C during an update."""
+    """Send this process a Ctrl-C during an update."""
     plain = loop.update
 
     def interrupted(state: TrainingState, *arguments: object) -> float:

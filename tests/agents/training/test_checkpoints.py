@@ -45,7 +45,7 @@ def test_a_loaded_run_goes_on_as_if_nothing_had_been(options, tmp_path):
 
 
 def test_a_checkpoint_is_complete(tmp_path):
-    """Not by chance: a run without its moments, its average or its pool ends elsewhere."""
+    """A run that resumes without its moments, its average or its pool ends with other weights."""
     whole, second = (started(**POOL, ema_decay=0.9, optimiser="soap") for _ in range(2))
     make_updates(whole, 10)
     make_updates(second, 9)
@@ -99,7 +99,7 @@ def test_of_a_pool_only_numbers_that_are_not_zero_are_kept(tmp_path):
 
 @contextmanager
 def files_end_at(n_bytes: int):
-    """A disk that is full: the kernel refuses to make files longer."""
+    """A full disk: the kernel refuses to make files longer."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))

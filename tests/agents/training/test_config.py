@@ -200,7 +200,7 @@ def initial_weights(model, **options):
 
 
 def test_initial_weights_of_an_nca_are_those_of_the_papers_code():
-    """PyTorch's own for a 3x3 convolution: corners are cut afterwards."""
+    """The initial weights of a 3x3 convolution are PyTorch's own; corners are cut afterwards."""
     torch.manual_seed(0)
     bound = torch.nn.Conv2d(64, 60, 3).weight.abs().max().item()
     for name, weight in initial_weights("NCA", cut_corners=True, initialisation="paper").items():

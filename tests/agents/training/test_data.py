@@ -91,7 +91,7 @@ def free_tiles(tiles: np.ndarray) -> nx.Graph:
 
 
 def n_mazes_without_loops(batch: Batch) -> int:
-    """Perfect mazes: all that is free hangs together, in one way."""
+    """In perfect mazes, exactly one path joins any two free tiles."""
     return sum(nx.is_tree(graph) and len(graph) > 12 for graph in map(free_tiles, batch.tiles))
 
 
@@ -104,7 +104,7 @@ def test_every_batch_has_equal_parts_of_the_families(batch_size, n_perfect):
 
 
 def test_variants_of_a_family_have_equal_parts():
-    """Size 12 tells walls with probability 0.2 from those with 0.5."""
+    """At size 12, wall probabilities of 0.2 and 0.5 can be distinguished."""
     tiles = LevelStream(tiny(families=("sparse",), sizes=(12,), batch_size=80)).batch(0).tiles
     n_walls = np.sort((tiles[:, 1:-1, 1:-1] == levels.Tile.WALL).mean(axis=(1, 2))).reshape(4, 20).mean(axis=1)
     np.testing.assert_allclose(n_walls, [0.2, 0.3, 0.4, 0.5], atol=0.05)
@@ -159,7 +159,7 @@ def test_sizes_join_one_after_the_other():
 
 
 def orbit(tiles: np.ndarray) -> set[bytes]:
-    """A level in all its eight orientations."""
+    """Return the bytes of a level in all its eight orientations."""
     return {np.rot90(each, turns).tobytes() for each in (tiles, tiles.T) for turns in range(4)}
 
 
@@ -302,7 +302,7 @@ def test_levels_of_benchmarks_are_held_out(names):
 @pytest.mark.usefixtures("forgotten", "without_pictures")
 @for_each("door", ["training", "evolution"])
 def test_what_is_held_out_follows_the_names(door, monkeypatch, tmp_path):
-    """A notebook's cell runs again with other marks, and a family is registered after a first training."""
+    """A notebook cell runs again with other marks, and a family is registered after a first training."""
     monkeypatch.setitem(CHUNKS, "test", 1)  # to make all of the sets takes a second
 
     def held_out(tiles):
@@ -328,7 +328,7 @@ def test_what_is_held_out_follows_the_names(door, monkeypatch, tmp_path):
 
 
 def test_training_sees_nothing_that_is_held_out(monkeypatch):
-    """Small mazes without loops are so few that a batch drawn without care would hit the sets again and again."""
+    """Small mazes without loops are so few that random batches would often contain levels of the test sets."""
     sets = [named(family, 6, "shortest-path") for family in FAMILIES for named in (test_levels, validation_levels)]
     held_out = {tiles.tobytes() for one in sets for tiles in one.tiles}
     config = tiny(families=("perfect", "random"), batch_size=200)
@@ -353,7 +353,7 @@ def test_sizes_without_enough_levels():
 
 
 class CountedStream(LevelStream):
-    """Counts the batches that it was asked for, and fails at one of them."""
+    """A stream that counts the requested batches, and fails at one of them."""
 
     asked = 0
     fails_at = -1

@@ -1,4 +1,4 @@
-"""Levels of a pool that change under their states: which, how, and what that does to their ages."""
+"""Levels of a pool change below their states: the chosen levels, the edits, and the ages of the states."""
 
 import numpy as np
 import torch

@@ -65,7 +65,7 @@ def test_a_batch_is_drawn_from_the_population_and_the_stream():
 
 
 def noisy(batch: Batch) -> torch.Tensor:
-    """Paths of which the first two, rounded, are the solutions."""
+    """Paths whose first two, rounded, are the solutions."""
     rng = np.random.default_rng(0)
     path = (batch.target + rng.normal(0, 0.8, batch.target.shape)).astype(np.float32)
     path[:2] = np.where(batch.target, rng.uniform(0.6, 9, path.shape), rng.uniform(-9, 0.4, path.shape))[:2]
@@ -139,7 +139,7 @@ def test_the_gate_is_the_mean_regret_since_the_last_chance():
 
 
 def test_the_gate_may_be_absolute():
-    """A regret relative to that of empty paths is larger: paths fill a small part of a map."""
+    """The regret relative to an empty path is larger, because paths fill a small part of a map."""
     relative, absolute = (started(**{**EVOLVING, "evolve_absolute": flag, "evolve_every": 2}) for flag in (False, True))
     replayed = LevelStream(relative.config).fixed.target
     for state in (relative, absolute):
@@ -207,7 +207,7 @@ def test_other_models_evolve_levels_too(options):
 
 
 def test_the_population_of_a_checkpoint_is_needed_to_go_on(tmp_path):
-    """Not by chance: a run without its regrets ends elsewhere."""
+    """A run that resumes without its regrets ends with other weights."""
     state = started(**EVOLVING)
     make_updates(state, 8)
     state.save(opened(tmp_path / "run", state.config))

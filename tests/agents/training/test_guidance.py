@@ -27,7 +27,7 @@ def with_source_at(tiles: Tiles, tile: tuple[int, int]) -> Tiles:
 
 
 def walk(steps: np.ndarray, start: tuple[int, int]) -> np.ndarray:
-    """The tiles from there on."""
+    """Return the tiles on the way from a tile."""
     path, at = np.zeros(steps.shape[1:], bool), start
     while not path[at]:
         path[at] = True
@@ -83,7 +83,7 @@ def test_branches_of_trees_lead_from_the_centre_along_a_longest_path(size, order
 
 
 def tree_heights(tiles: Tiles, centres: np.ndarray) -> np.ndarray:
-    """How far the tiles beyond each tile of a tree are, seen from its one or two centres."""
+    """Return for each tile of a tree the distance to the farthest tile beyond it, seen from the tree's centres."""
     away = np.stack([distances(tiles, tile) for tile in np.argwhere(centres)]).min(axis=0)
     heights = np.zeros_like(away)
     for tile in np.argwhere(away >= 0):
@@ -124,7 +124,7 @@ def test_an_update_adds_it_where_the_distance_has_been_crossed(weight):
 
 @pytest.mark.usefixtures("forgotten")
 def test_a_task_of_ones_own_brings_its_guidance():
-    """Two channels, known from the start, of a task that the package does not have."""
+    """A user's task with two guided channels, known from the start."""
     kinds = replace(
         DIAMETER,
         name="kinds",
@@ -172,7 +172,7 @@ def test_channels_are_named_after_what_they_show():
     ],
 )
 def test_the_network_of_the_package_is_correct_beyond_what_it_learned_from(families):
-    """After as many iterations as a flood and a walk back take, and for good."""
+    """The channels count after as many iterations as a flood and the way back take, and from then on."""
     policy = load("nca-shortest-path")
     for family, size, n in families:
         tiles = policy_levels(family, size, "shortest-path", n).tiles

@@ -1,4 +1,4 @@
-"""Runs that are killed, interrupted, or that diverge."""
+"""Runs that are killed, are interrupted, or diverge."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ EVERY_UPDATE = "0"
 
 
 def seen(runs: Path, name: str) -> list[dict[str, Any]]:
-    """What became of each child that got a signal."""
+    """Return the record of a child process that received a signal."""
     found = json.loads((runs / name / "seen.json").read_text())
     assert found["codes"] == [0, 0], (runs / "stderr").read_text()
     return found["interrupted"]
 
 
 def assert_same_ends(folder: Path, config: str) -> None:
-    """Both runs ended with the same weights, moments, average, pool and population, and left nothing else."""
+    """Check that two runs ended with equal weights, moments, averages, pools and populations, and left nothing else."""
     whole, pieces = folder / "whole", folder / "pieces"
     assert (whole / MODEL).read_bytes() == (pieces / MODEL).read_bytes()
     states = [loaded(run, interrupted_run.CONFIGS[config]) for run in (whole, pieces)]
@@ -61,7 +61,7 @@ def test_killed_again_and_again_a_run_ends_with_the_same_weights(forked_runs):
 
 
 def test_asked_to_stop_a_run_whose_levels_evolve_saves_and_ends(forked_runs):
-    """No checkpoint is due while it runs, so what is not saved at the end is lost."""
+    """No checkpoint is due during the run, so only the last checkpoint can contain its updates."""
     stopped = seen(forked_runs, "stopped")
     assert {piece["code"] for piece in stopped} == {interrupted_run.INTERRUPTED}
     updates = [piece["update"] for piece in stopped]
@@ -133,7 +133,7 @@ def test_a_second_ctrl_c_interrupts_at_once_and_a_second_sigterm_does_not():
 
 
 def test_what_is_ignored_stays_so():
-    """As Ctrl-C is in the background of a shell script."""
+    """Shell scripts ignore Ctrl-C in background processes."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with asked_to_stop() as asked:
@@ -146,7 +146,7 @@ def test_what_is_ignored_stays_so():
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2])
 def test_what_a_scheduler_does_at_a_time_limit_is_done_once_the_run_is_saved(tmp_path, number):
-    """As submitit's handler, which queues the job again and ends the process."""
+    """A handler like submitit's handler, which queues the job again and ends the process."""
     state, updates = started(), []
 
     def queue_again(got, frame):
@@ -184,7 +184,7 @@ def test_signals_that_interrupt_each_other_do_not_hang():
 
 
 def test_an_interrupted_run_has_the_same_metrics(tmp_path, monkeypatch, without_pictures):
-    """To the byte where updates take as long, though Ctrl-C came between two lines of metrics."""
+    """If updates take equally long, the files are equal to the byte, although Ctrl-C came between two lines."""
     monkeypatch.setattr(
         loop, "time", SimpleNamespace(monotonic=time.monotonic, perf_counter=itertools.count().__next__)
     )
@@ -230,7 +230,7 @@ def test_asked_before_a_run_begins_it_ends_after_one_update(tmp_path):
 
 
 def test_training_in_another_thread(tmp_path):
-    """Where there are no signals to wait for."""
+    """A system without signals."""
     state, errors = started(), []
 
     def work() -> None:

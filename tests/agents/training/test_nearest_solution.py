@@ -29,7 +29,7 @@ LENIENT = {
 
 
 def showing(path: np.ndarray) -> torch.Tensor:
-    """A state with that path."""
+    """Return a state with a path."""
     return torch.from_numpy(np.stack([path, np.full_like(path, 9)])[None]).float()
 
 

@@ -1,4 +1,4 @@
-"""An architecture takes its own module and a row of the registry: nothing else knows its options."""
+"""A new architecture needs only its own module and a row of the registry, because no other code knows its options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training on a simulated GPU, without waiting for it: what `test_on_a_real_gpu.py` does not ask of a real one."""
+"""Training on a simulated GPU, with tests that `test_on_a_real_gpu.py` does not repeat on a real GPU."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from maze_nca_gym.agents.training.loop import Intervals, run_updates
 from maze_nca_gym.agents.training.optimisers import SOAP
 
 FEW = ("pools in bfloat16", "soap", "evolving")
-"""Options that every run of the tests tries; the others are slow."""
+"""Options that every test run tries; the other options are slow."""
 
 
 def run_in_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let rollouts on the CPU run in PyTorch, as those on a GPU do; configurations are made before."""
+    """Let rollouts on the CPU run in PyTorch, as on a GPU. Configurations are made before."""
     monkeypatch.setattr(NCA, "program", lambda self: None)
 
 
@@ -99,7 +99,7 @@ def test_a_run_that_diverges_ends_at_the_next_line(gpu: SimulatedGpu, tmp_path: 
 
 
 def test_the_command_trains_there(gpu: SimulatedGpu, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With pictures and all; it ends on the CPU, which waits."""
+    """A run with pictures, whose end on the CPU waits for the GPU."""
     options = {"n_channels": 6, "n_iterations": 4, "sizes": [6], "batch_size": 8, "n_updates": 4}
     policy = train_by_name("fast", out=tmp_path, device="cuda", log_every=2, validate_every=4, **options)
     assert "on cuda; Ctrl-C saves" in capsys.readouterr().out

@@ -23,12 +23,12 @@ from maze_nca_gym.agents.training.updates import read_losses, update
 pytestmark = pytest.mark.gpu
 GPU = torch.device("cuda", 0)
 PRESETS = ("fast", "guided", "paper-shortest-path")
-"""Presets whose updates wait for nothing."""
+"""Presets whose updates never wait for the GPU."""
 
 
 @contextmanager
 def no_waiting() -> Iterator[None]:
-    """Let PyTorch raise an error where the host would wait for the GPU."""
+    """Let PyTorch raise an error when the host would wait for the GPU."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Synchronization debug mode")  # a prototype, it says
         torch.cuda.set_sync_debug_mode("error")
@@ -52,7 +52,7 @@ def test_updates_wait_for_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 0.01), ("tf32", 0.05), ("bfloat16", 0.1)])
 def test_fifty_updates_are_nearly_those_of_the_cpu(name: str, precision: str, tolerance: float) -> None:
-    """The first ones are, and after them runs drift apart by rounding."""
+    """The first updates are equal; later updates drift apart by rounding."""
     config = changed(small(name), n_updates=50)
     there, here = run(changed(config, precision=precision), GPU), run(config, CPU)
     for state in (there, here):

@@ -1,4 +1,4 @@
-"""What a run's report leaves in its folder, and shows."""
+"""The files and the output of a run's report."""
 
 import math
 import sys
@@ -28,7 +28,7 @@ def logged(update, **more):
 
 
 def opened(path, config, update=0, **options):
-    """A report of a run that begins, or goes on after an update."""
+    """Return the report of a run that begins, or resumes after an update."""
     folder = RunFolder.open(path, config.to_json())
     folder.begin({}, update)
     return reports.reporting(folder, LevelStream(config), update, **options)
@@ -36,7 +36,7 @@ def opened(path, config, update=0, **options):
 
 @pytest.fixture
 def now(monkeypatch):
-    """The time that reports read, which a test moves on: [seconds]."""
+    """The clock of reports, [seconds], which a test can advance."""
     seconds = [0.0]
     monkeypatch.setattr(reports.time, "monotonic", lambda: seconds[0])
     return seconds

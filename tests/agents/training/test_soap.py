@@ -19,7 +19,7 @@ def rotation(n: int, seed: int) -> Tensor:
 
 
 def path(start: Tensor, gradient_of, **options) -> list[Tensor]:
-    """Where SOAP goes."""
+    """Return the weights after each step of SOAP."""
     weight = start.clone().requires_grad_()
     optimiser, found = SOAP([weight], lr=0.01, **options), []
     for _ in range(N_STEPS):
@@ -30,7 +30,7 @@ def path(start: Tensor, gradient_of, **options) -> list[Tensor]:
 
 
 def test_turned_problems_have_turned_solutions():
-    """What Adam lacks: its steps depend on the coordinates."""
+    """Steps of SOAP do not depend on the coordinates, unlike Adam's steps."""
     start, wanted, scales = random(4, 4), random(4, 4, seed=1), random(4, 4, seed=2).abs()
     left, right = rotation(4, 3), rotation(4, 4)
 
@@ -67,7 +67,7 @@ def test_vectors_get_adams_steps():
 
 
 def test_it_needs_fewer_steps_than_adam_where_inputs_are_correlated():
-    """A linear layer whose inputs vary in some directions a thousand times as much as in others."""
+    """In a linear layer, the variance of the inputs differs by a factor of a thousand between directions."""
     inputs = random(256, 12) * torch.logspace(0, -1.5, 12, dtype=torch.float64) @ rotation(12, 5)
     wanted = inputs @ random(12, 8, seed=6)
 

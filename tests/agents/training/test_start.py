@@ -1,4 +1,4 @@
-"""A training may begin with another network, as the first channels of a larger one."""
+"""A training may start from another network, which becomes the first channels of a larger network."""
 
 import copy
 

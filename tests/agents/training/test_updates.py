@@ -266,7 +266,7 @@ def test_patience_is_what_the_configuration_says(options, patience):
 @pytest.mark.parametrize(("name", "n_shown"), [("extrapolate", 1), ("guided", 5), ("healing", 5)])
 @pytest.mark.parametrize("seed", [0, 9])
 def test_no_run_begins_by_showing_zeros_where_a_relu_ends_each_iteration(name, n_shown, seed):
-    """It would stay so: there is no gradient."""
+    """A channel of zeros would stay zero, because it has no gradient."""
     config = changed(preset(name), seed=seed, batch_size=8, pool_fresh=1.0, pool_edited=0.0, pool_edits="few")
     maze = torch.from_numpy(one_hot(LevelStream(config).batch(0).tiles))
     with torch.no_grad():
@@ -546,7 +546,7 @@ OPTIONS_OF = {
 
 
 def config_of(values: dict[str, object]) -> TrainingConfig | None:
-    """The configuration of these values, without options that the model has not; None where it is refused."""
+    """Return a configuration with these values, without options that the model lacks; None if it is refused."""
     names = {name for names in OPTIONS_OF.values() for name in names} - set(OPTIONS_OF[str(values["model"])])
     try:
         return changed(TrainingConfig(), **{**values, **dict.fromkeys(names)})
@@ -559,7 +559,7 @@ CONFIGS = st.one_of(*map(st.fixed_dictionaries, KINDS)).map(config_of)
 
 
 def check_that_it_trains(config: TrainingConfig, folder: Path) -> None:
-    """It makes all its updates, and its last checkpoint can be read."""
+    """The run makes all its updates, and its last checkpoint can be read."""
     state = TrainingState.start(config, CPU)
     assert all(map(math.isfinite, make_updates(state, config.n_updates)))
     saved = content(state, folder)

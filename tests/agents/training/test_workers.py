@@ -1,4 +1,4 @@
-"""Several processes that train together, on the CPU."""
+"""Several processes that train together on the CPU."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FINISHED = ["fresh", "pools", "fixed", "evolving"]
 
 @pytest.fixture(scope="module", params=["forked", pytest.param("torchrun", marks=pytest.mark.slow)])
 def runs(request: pytest.FixtureRequest, once: Callable[[str, Callable[[Path], Any]], Path]) -> Path:
-    """The folder in which two processes have trained: forked ones, or those of `torchrun`."""
+    """The folder of two processes that trained together: forked processes, or processes of `torchrun`."""
     if request.param == "torchrun":
         return once("shared-runs", train_together) / "together"
     folder = request.getfixturevalue("forked_runs")

@@ -1,4 +1,4 @@
-"""Training runs that take a moment."""
+"""Training runs that take less than a second."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ POOL = {
     "state_noise": 0.01,
     "pool_edited": 0.25,
 }
-"""Makes a configuration one with pools."""
+"""Options for a run with a pool."""
 EVOLVING = {"evolve": True, "capacity": 24, "evolve_every": 3, "evolve_below": 100.0, "n_offspring": 9}
-"""Makes a configuration one with levels that evolve, whatever the model makes of them."""
+"""Options for a run whose levels evolve at any performance of the model."""
 ACCEL = {
     **EVOLVING,
     "replay_probability": 0.75,
@@ -41,7 +41,7 @@ ACCEL = {
     "eviction": "replay-weight",
     "score": "learnability",
 }
-"""The same, with another value of every option."""
+"""Options with another value of every option."""
 
 
 def tiny(**changes: object) -> TrainingConfig:
@@ -61,42 +61,42 @@ def started(**changes: object) -> TrainingState:
 
 
 def make_updates(state: TrainingState, n: int) -> list[float]:
-    """Their losses."""
+    """Return the losses of updates."""
     return [float(update(state, state.stream.batch(state.update), ALONE)) for _ in range(n)]
 
 
 def opened(folder: Path, config: TrainingConfig, **options: Any) -> RunFolder:
-    """The folder of a run that begins, or goes on."""
+    """Return the folder of a run that begins or resumes."""
     run = RunFolder.open(folder, config.to_json(), FILES, **options)
     run.begin({}, math.inf)
     return run
 
 
 def train_in(folder: Path, state: TrainingState, intervals: Intervals | None = None, **options: Any) -> TrainingState:
-    """Make all updates that are left."""
+    """Make all remaining updates of a run."""
     run_updates(state, opened(folder, state.config), ALONE, intervals or Intervals(), **options)
     return state
 
 
 def loaded(folder: Path, config: TrainingConfig, device: torch.device = CPU) -> TrainingState:
-    """The state in a run's checkpoint."""
+    """Return the state in a run's checkpoint."""
     state = TrainingState.start(config, device)
     assert state.restore(RunFolder.open(folder, config.to_json(), writes=False), device)
     return state
 
 
 def pool_of(batch: Batch, n_channels: int, patience: Patience | None = None) -> StatePool:
-    """A fresh pool of levels."""
+    """Return a fresh pool of levels."""
     return StatePool.fresh(device_batch(batch), n_channels, patience)
 
 
 def device_batch(batch: Batch) -> DeviceBatch:
-    """Levels on the CPU, without guidance."""
+    """Return levels on the CPU, without guidance."""
     return DeviceBatch.of(batch, CPU)
 
 
 def content(state: TrainingState, folder: Path) -> bytes:
-    """All of a state as its checkpoint has it, but for the seconds that evolution took: they differ each time."""
+    """Return the content of a state's checkpoint, without the duration of the evolution, which differs in each run."""
     if state.evolution is not None:
         state.evolution.seconds = 0.0
     state.save(opened(folder / "content", state.config, overwrite=True))
