@@ -5,7 +5,7 @@
 
 The training uses the configuration on the card instead of the command, because presets may have changed. Weights also
 depend on the versions of torch and NumPy and on the processor, so different bits do not prove an error. Therefore the
-tool prints the largest difference too. docs/choices.md lists the models that were retrained.
+tool prints the largest difference too. docs/train-again.md lists the models that were retrained.
 """
 
 from __future__ import annotations
