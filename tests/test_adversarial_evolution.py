@@ -383,7 +383,7 @@ class TestPopulations:
             SyncVectorEnv([lambda: MazeEnv(size=3)]),
         ],
     )
-    def test_what_is_no_environment_of_ours(self, wrapper: Any, env: Any) -> None:
+    def test_other_environments_are_refused(self, wrapper: Any, env: Any) -> None:
         refused(f"{wrapper.__name__} wraps the .*environments of maze_nca_gym, not", wrapper, env)
 
 

@@ -183,6 +183,6 @@ def test_each_channel_has_its_mark() -> None:
         (lambda: register_task(replace(TASK, is_optimal=solvers.is_optimal)), "is_optimal of the task .* fails"),
     ],
 )
-def test_what_takes_one_channel_refuses_several(refused: Any, message: str) -> None:
+def test_functions_of_one_channel_refuse_several(refused: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         refused()

@@ -144,7 +144,7 @@ def test_first_steps_need_one_target() -> None:
     refused("exactly one target; level 1 has 2", mazes.first_steps, np.stack([MAZE, parse("STT\n...\n...")]))
 
 
-def test_what_is_no_array() -> None:
+def test_other_values_are_refused() -> None:
     for given in (torch.zeros(3, 3, requires_grad=True), torch.zeros(3, 3, device="meta")):
         for door in (load_levels, mean, solvers.distances):
             with pytest.raises(ValueError, match=r"(tiles|values) must be an array, got Tensor: "):

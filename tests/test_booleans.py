@@ -42,7 +42,7 @@ def test_the_network_is_the_automaton_at_every_iteration():
                 state = network.update(encoded, state, step)
 
 
-def test_the_theorem_is_true_of_real_mazes_and_not_where_there_are_loops():
+def test_the_theorem_holds_on_real_mazes_but_not_with_loops():
     for tiles in mazes():
         assert THEOREM.domain.holds(tiles).all()
         assert broken_axioms(THEOREM, tiles) == {}
@@ -76,7 +76,7 @@ def test_a_network_with_a_channel_for_each_direction_is_correct_and_proven(forgo
     assert prove(automaton_of(network_of(weights, task.name), bound=BOUND)).verdict == "correct"
 
 
-def test_what_is_wrongly_on_at_first_counts_at_any_time(forgotten):
+def test_errors_at_any_time_count_on_request(forgotten):
     late, early = networks = np.zeros((2, 3, 2, 8), np.float32)
     networks[:, 0, 0, 5], networks[:, 0, 1, 5], networks[:, 1, :, 1], networks[:, 2, 0, 7] = -1, -1, 1, 1
     late[0, 0, 6], early[0, 0, 7] = 1, 1  # that the first iteration is over, or nothing, lets the answer come on
@@ -88,7 +88,7 @@ def test_what_is_wrongly_on_at_first_counts_at_any_time(forgotten):
 
 
 @pytest.mark.parametrize(("world", "shape"), [("reachable", (3, 2, 8)), ("one-way", (5, 5, 14))])
-def test_a_split_connection_shows_the_same_in_the_end(forgotten, world, shape):
+def test_split_connections_keep_the_final_output(forgotten, world, shape):
     task, rng, flood = world_task(world), np.random.default_rng(0), np.zeros(shape, np.float32)
     flood[0, 0, [1, *range(4, task.n_tiles)]], flood[0, 0, 2:4], flood[0, 1:, task.n_tiles] = -4, 1, 1
     splits, levels = split(rng, flood[None].repeat(64, axis=0), turning(shape)), drawn(task, rng, 64, 5)
@@ -154,7 +154,7 @@ def test_it_evolves_from_answers(tmp_path, capsys):
         ({}, "its weights are whole numbers, .*: 26 of 46 are not whole"),
     ],
 )
-def test_a_network_that_is_no_automaton_is_refused(change, complaint):
+def test_a_network_that_is_not_an_automaton_is_refused(change, complaint):
     options = {"n_tiles": 4, "n_channels": 1, "state_limit": 1.0, "n_iterations": None, **change}
     network = NCA(**options, cut_corners=True, symmetric=not change)
     with pytest.raises(ValueError, match=complaint):

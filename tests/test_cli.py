@@ -68,7 +68,7 @@ def trained_with_border():
     return model
 
 
-def test_the_installed_command_is_this_one(capsys):
+def test_the_installed_command_runs_this_code(capsys):
     (script,) = entry_points(group="console_scripts", name="maze-nca-gym")
     assert script.load() is main
     assert main(["--version"]) == main(["-V"]) == 0
@@ -82,7 +82,7 @@ class TestSolve:
         assert main(["solve", *SMALL, "--picture", "none"]) == 0
         assert len(capsys.readouterr().err.splitlines()) == 3
 
-    def test_steps_are_two_a_move_and_two_more(self, capsys):
+    def test_steps_are_twice_the_moves_plus_two(self, capsys):
         assert main(["solve", *SMALL, "--picture", "none"]) == 0
         steps = [2 * moves(canonical_shortest_path(level)) + 2 for level in small_levels()]
         metrics = results()["metrics"]
@@ -160,7 +160,7 @@ class TestSolve:
             ("nca-diameter-exact-weights --generator perfect --size 12 --n 2", ""),
         ],
     )
-    def test_what_is_exact_gets_the_time_that_it_needs_and_is_measured_by_what_it_draws(self, words, drawing, capsys):
+    def test_exact_policies_get_enough_time_and_are_measured_by_their_output(self, words, drawing, capsys):
         LevelSet(generation.generate(np.random.default_rng(0), 5, 4)).save("without.npz")
         assert main(["solve", *words.split(), "--picture", "none"]) == 0
         assert results()["metrics"]["solved"] == 1
@@ -173,7 +173,7 @@ class TestSolve:
         assert results()["metrics"]["stopped_at_limit"] + results()["metrics"]["finished_unsolved"] > 0
         assert "error" not in capsys.readouterr().err
 
-    def test_who_was_stopped_early_is_not_blamed(self, capsys):
+    def test_an_exact_policy_may_fail_with_too_few_steps(self, capsys):
         assert main(["solve", *SMALL, "--steps", "4", "--picture", "none"]) == 0
         lengths = [moves(canonical_shortest_path(level)) for level in small_levels()]
         n_wrong = sum(length > 1 for length in lengths)
@@ -189,7 +189,7 @@ class TestSolve:
         assert main(["solve", *SMALL, "--picture", "none"]) == 1
         assert "is exact, yet finished without a solution on 30 of 30 levels" in capsys.readouterr().err
 
-    def test_nothing_solved_has_no_steps(self, capsys):
+    def test_without_a_solved_level_no_steps_are_reported(self, capsys):
         assert main(["solve", *SMALL, "--steps", "1", "--picture", "none"]) == 0
         assert results()["metrics"]["mean_steps"] is None
         assert re.search(r"iterations until solved +│ - ", capsys.readouterr().out)
@@ -321,7 +321,7 @@ class TestLevels:
             ("least", "most", "mean"), moves(shortest_path(prefab("Labyrinth"))) + 1
         )
 
-    def test_what_a_file_holds(self, capsys):
+    def test_a_file_of_levels_is_described(self, capsys):
         assert main(["generate", "set", *SMALL, "--seed", "2"]) == 0
         assert main(["levels", "list", "set.npz", "set.npz"]) == 0
         lengths = [canonical_shortest_path(level).sum() for level in small_levels(seed=2)]
@@ -331,7 +331,7 @@ class TestLevels:
         assert re.search(r"│ number of levels +│ 30 ", out)
         assert re.search(r"│ seed +│ 2 ", out)
 
-    def test_text_that_can_be_read_back(self, capsys):
+    def test_printed_levels_can_be_read_again(self, capsys):
         LevelSet(small_levels()).save("set.npz")
         assert main(["levels", "show", "set.npz", "--index", "7,3"]) == 0
         out, err = capsys.readouterr()
@@ -356,7 +356,7 @@ class TestLevels:
             assert err.startswith("set.txt, level 0 has no solution: no path joins source and target\n")
             assert out.split() == (["picture:", "sheet.png"] if options else ["S**T", "S.#T"])
 
-    def test_colours_on_a_terminal_alone(self, monkeypatch, capsys):
+    def test_colours_appear_only_on_a_terminal(self, monkeypatch, capsys):
         monkeypatch.setenv("COLUMNS", "10")  # narrower than the level: its rows must not be broken
         assert main(["levels", "show", "FourRooms"]) == 0
         plain = capsys.readouterr().out
@@ -377,7 +377,7 @@ class TestLevels:
             assert sheet.size == (2 * 11 * 16 + 3 * 16, 2 * 8 * 16 + 3 * 16)
             assert len(one.getcolors()) > 2
 
-    def test_a_reader_that_leaves_early_is_no_error(self):
+    def test_a_closed_pipe_is_not_an_error(self):
         process = subprocess.Popen([*RUN, "levels", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         process.stdout.close()
         assert process.stderr.read() == ""
@@ -543,7 +543,7 @@ def test_a_command_without_a_stream_does_its_work(closings, tmp_path_factory):
         ("exec >/dev/full;", 1, "error: .* No space left on device; written before: ä.npz"),
     ],
 )
-def test_what_a_command_finds_is_no_traceback(start, code, said, tmp_path_factory):
+def test_errors_of_commands_are_not_tracebacks(start, code, said, tmp_path_factory):
     command = ["sh", "-c", f'{start} "$@"', "sh", *RUN, "generate", "ä.npz", "--n", "2", "--size", "4"]
     done = subprocess.run(command, cwd=tmp_path_factory.mktemp("found"), capture_output=True, text=True)
     assert re.search(said, done.stdout + done.stderr)
@@ -645,7 +645,7 @@ def test_other_shells_read_their_script(shell: str, capsys: pytest.CaptureFixtur
 
 
 @for_each("name", ["a\x1b[31mb", "\x9b2J", "\x07", "\udcff"])
-def test_no_name_of_a_file_steers_the_terminal(
+def test_file_names_cannot_control_the_terminal(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -66,7 +66,7 @@ def error_of(policy, level, n_steps):
 
 
 class TestARun:
-    def test_what_it_leaves_and_says(self, pictures, capsys):
+    def test_files_and_output(self, pictures, capsys):
         assert main(TINY) == 0
         out, err = capsys.readouterr()
         assert err == ""
@@ -127,7 +127,7 @@ class TestARun:
 class TestTestLevels:
     """Sizes so small that a large part of all levels is held out."""
 
-    def test_they_are_never_among_the_levels(self):
+    def test_test_levels_never_evolve(self):
         assert main([*TINY, "--size", "4", "--wall-probability", "0.2", "--rounds", "10"]) == 0
         for family in ("random", "sparse", "rooms"):
             held_out = reserved_hashes([test_levels(family, 4, "shortest-path")])
@@ -222,7 +222,7 @@ class TestRegret:
         regret, complete = measure(np.zeros((0, 8, 8), np.uint8), np.zeros((0, 8, 8), bool))
         assert regret.shape == complete.shape == (0,)
 
-    def test_it_can_be_ended_between_iterations(self):
+    def test_measuring_can_be_stopped_between_iterations(self):
         pauses = []
 
         def pause():

@@ -72,7 +72,7 @@ def test_a_module_that_cannot_be_imported_is_one_line(command, name, capsys):
         "sweep none.toml --out file",
     ],
 )
-def test_where_nothing_can_be_written_is_said_before_the_work(command, capsys):
+def test_unwritable_folders_are_reported_before_the_work(command, capsys):
     Path("file").touch()
     assert main(command.split(" ")) == 2
     out, err = capsys.readouterr()
@@ -118,7 +118,7 @@ def test_a_drawing_is_levels_in_one_line_too(drawing):
         (r"###\n#S", r"all rows of a level must be equally long, got lengths \[2, 3\]"),
     ],
 )
-def test_what_is_no_drawing(drawing, message):
+def test_invalid_drawings_are_refused(drawing, message):
     refused(message, load_levels, drawing)
 
 

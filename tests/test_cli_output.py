@@ -24,7 +24,7 @@ def test_a_folder_to_write_in_is_left_as_it_was(name: str, tmp_path: Path) -> No
 
 @for_each("number", [errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EPERM])
 @for_each("name", ["", "new"])
-def test_what_the_system_refuses(name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_folders_are_named(name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test does not set permissions, because they do not stop root."""
 
     def refuse(*_: Any, **__: Any) -> None:
@@ -44,7 +44,7 @@ def test_what_the_system_refuses(name: str, number: int, tmp_path: Path, monkeyp
         ("/proc/runs/solve", "a folder to write in, but writing in /proc fails"),
     ],
 )
-def test_what_is_no_folder(name: str, message: str, tmp_path: Path) -> None:
+def test_files_are_not_folders(name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").unlink(missing_ok=True)
     (tmp_path / "link").symlink_to(tmp_path / "nothing")
@@ -72,7 +72,7 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path, monkeypat
     assert os.listdir(tmp_path) == []
 
 
-def test_what_fails_once_files_are_written_is_not_the_users_mistake(
+def test_late_errors_are_not_the_users_mistake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(text: str) -> None:

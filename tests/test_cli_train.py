@@ -54,7 +54,7 @@ def interrupt_at(monkeypatch, at, error):
 
 
 class TestARun:
-    def test_what_it_leaves_and_says(self, capsys):
+    def test_files_and_output(self, capsys):
         assert main([*TINY, *OFTEN]) == 0
         out, err = capsys.readouterr()
         assert err == ""
@@ -78,7 +78,7 @@ class TestARun:
         assert main(solve) == 0  # for as long as it has weights
         assert json.loads(Path("runs/solve/results.json").read_text())["configuration"]["steps"] == 4
 
-    def test_its_description_makes_it_again(self):
+    def test_a_run_can_be_repeated_from_its_description(self):
         assert main([*TINY, "--families", "random", "rooms", "--normalise-gradients", "False"]) == 0
         content = json.loads((FOLDER / "config.json").read_text())
         config = TrainingConfig.from_json(content["configuration"])
@@ -128,7 +128,7 @@ class TestGoingOn:
             with pytest.raises(ZeroDivisionError):
                 main([*TINY, *OFTEN, "--save-every", "0"])
 
-    def test_metrics_that_are_gone(self, capsys):
+    def test_missing_metrics(self, capsys):
         self.crash(at=10)
         (FOLDER / "metrics.jsonl").unlink()
         assert main([*TINY, *OFTEN]) == 0
@@ -158,7 +158,7 @@ class TestTrouble:
         assert saved_update() == 0
 
     @pytest.mark.parametrize("n", [0, 3])
-    def test_no_room_for_a_checkpoint_leaves_the_last_one(self, n, monkeypatch, capsys):
+    def test_a_full_disk_leaves_the_last_checkpoint(self, n, monkeypatch, capsys):
         replace_file, count = os.replace, []
 
         def fail_later(source, target):
@@ -205,7 +205,7 @@ class TestOptions:
         assert configuration("train") == preset("fast")
         assert configuration(f"train {words}") == changed("paper-diameter", seed=3)
 
-    def test_the_value_of_an_option_is_no_preset_even_with_its_name(self):
+    def test_an_option_value_with_the_name_of_a_preset_is_not_the_preset(self):
         assert given("train --out fast --n-updates 7 guided") == {
             "preset": "guided",
             "out": Path("fast"),

@@ -156,7 +156,7 @@ def door(request: pytest.FixtureRequest) -> Iterator[Door]:
         found.registry.remove("mine")
 
 
-def test_what_is_registered_is_found_by_name_and_may_be_replaced(door: Door) -> None:
+def test_registered_entries_are_found_and_may_be_replaced(door: Door) -> None:
     for _ in range(2):
         door.register("mine", door.good)
         assert "mine" in door.registry

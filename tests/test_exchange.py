@@ -91,7 +91,7 @@ class TestForms:
             (from_maze_dataset, [DATASET, {"connection_list": [[[0]], [[0]]]}], "must have the same shape, got"),
         ],
     )
-    def test_what_cannot_be_represented(self, read: Any, given: Any, message: str) -> None:
+    def test_unrepresentable_levels_are_refused(self, read: Any, given: Any, message: str) -> None:
         refused(message, read, given)
 
 

@@ -117,28 +117,28 @@ def runs_up(arrow: Arrow) -> bool:
     return source != target and floor[target] >= floor[source]
 
 
-def test_every_part_is_there() -> None:
+def test_every_package_is_listed() -> None:
     assert {part for floor in FLOORS for part in floor} == {part_of(path) for path in FILES}
     assert ("maze_nca_gym/envs/maze.py", "maze_nca_gym/mazes/tasks.py") in ARROWS
     assert ("agents/policies/learned/nca.py", "agents/policies/policy.py") in ARROWS
     assert ("agents/__init__.py", "agents/training/run.py") in ARROWS  # for types
 
 
-def test_no_circles() -> None:
+def test_imports_have_no_circles() -> None:
     assert find_circle(ARROWS - CLOSING) == []
 
 
 @pytest.mark.parametrize("arrow", sorted(CLOSING), ids=" imports ".join)
-def test_the_circles_that_are_left_are_still_there(arrow: Arrow) -> None:
+def test_listed_circles_still_exist(arrow: Arrow) -> None:
     assert arrow in ARROWS, "well done: take it off the list"
     assert find_circle(ARROWS - (CLOSING - {arrow})), "well done: take it off the list"
 
 
-def test_no_import_runs_up() -> None:
+def test_no_file_imports_from_a_higher_package() -> None:
     assert {arrow for arrow in ARROWS if runs_up(arrow)} == UPWARD
 
 
-def test_the_map_names_what_is_there() -> None:
+def test_paths_in_the_map_exist() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     named = {word.strip("/") for word in re.findall(r"`([\w/.]+)`", text) if word.endswith((".py", "/"))}
     outside = [path.relative_to(ROOT) for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*.py")]

@@ -264,7 +264,7 @@ def test_bad_arguments(n: Any, size: Any, name: str, options: dict[str, Any], me
         lambda source: LevelPopulation(PopulationConfig()).breed(source, 1, "random", None, np.empty(0, np.uint64)),
     ],
 )
-def test_what_draws_no_numbers(draw: Callable[[Any], Any], source: Any) -> None:
+def test_other_sources_of_random_numbers_are_refused(draw: Callable[[Any], Any], source: Any) -> None:
     refused(r"rng must be a numpy.random.Generator, got .*; see", draw, source)
 
 

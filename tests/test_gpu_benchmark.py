@@ -49,7 +49,7 @@ def test_a_miniature_measures_every_line(tmp_path, capsys):
     assert "times as fast" in printed
 
 
-def test_what_fails_or_comes_too_late_is_a_line(tmp_path, monkeypatch):
+def test_failures_and_late_lines_are_listed(tmp_path, monkeypatch):
     def fail(*rest):
         raise RuntimeError("out of memory\nand more")
 
@@ -73,7 +73,7 @@ def test_what_fails_or_comes_too_late_is_a_line(tmp_path, monkeypatch):
         ((None,) * 5, ("1.00", "not measured: eager contiguous, graphs, compiled")),
     ],
 )
-def test_what_is_faster_by_enough_is_to_be_set_and_what_was_not_measured_is_said(measured, expected):
+def test_faster_settings_are_recommended_and_missing_ones_named(measured, expected):
     ways = product(gpu.WAYS, gpu.FORMATS)
     lines = [
         Line("a step of 4 environments", seconds=0.1),

@@ -55,7 +55,7 @@ class TestText:
             ("S\t.T", r"unknown tiles \['\\t'\]"),
         ],
     )
-    def test_what_is_no_drawing(self, text: str, message: str) -> None:
+    def test_invalid_drawings_are_refused(self, text: str, message: str) -> None:
         refused(message, parse, text)
 
     @for_each("tiles", [np.zeros((2, 2, 2), np.uint8), np.full((2, 2), 4), np.zeros((2, 2))])
@@ -134,7 +134,7 @@ class TestLevelSet:
         np.testing.assert_array_equal(LevelSet(tiles)[1], SOME[1])
 
     @for_each("tiles", [SOME[0], SOME[:0], SOME + 64, SOME.astype(float)])
-    def test_what_is_no_level_set(self, tiles: NDArray[Any]) -> None:
+    def test_invalid_level_sets_are_refused(self, tiles: NDArray[Any]) -> None:
         refused(r"tiles must|at least one level", LevelSet, tiles)
 
 
@@ -263,7 +263,7 @@ class TestLoadLevels:
             (["ST", "S\nT"], r"all levels must have the same shape, got \(1, 2\), \(2, 1\)"),
         ],
     )
-    def test_what_is_none(self, given: Any, message: str) -> None:
+    def test_unknown_levels_are_refused(self, given: Any, message: str) -> None:
         refused(message, load_levels, given)
 
     @for_each("letters", ["", " #ST", ".# T", ".#*T", ".##T", ".#\nT", 3])

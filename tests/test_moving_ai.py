@@ -95,7 +95,7 @@ class TestMaps:
         (files / "bad.map").write_text(MAP.replace(old, new))
         refused(f"bad.map, {message}", load_levels, files / "bad.map")
 
-    def test_what_is_no_text_is_explained(self, files):
+    def test_binary_files_are_explained(self, files):
         (files / "bad.map").write_bytes(b"\xff\xfe\x00")
         refused(r"bad\.map is no Moving AI map: ", load_levels, files / "bad.map")
 

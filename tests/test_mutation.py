@@ -273,7 +273,7 @@ def test_bad_seeds(seeds: Any) -> None:
 
 
 @for_each("rng", [None, 0, np.random, np.random.RandomState(0)])
-def test_what_is_no_generator(rng: Any) -> None:
+def test_other_objects_are_not_generators(rng: Any) -> None:
     refused(r"rng must be a numpy\.random\.Generator, got", mutate, rng, np.zeros((1, 3, 3), np.uint8))
 
 

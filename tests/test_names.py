@@ -36,5 +36,5 @@ def test_counts_become_pythons_integers(value):
 
 
 @for_each("value", [0, -1, True, 1.0, "1", None, np.float64(2)])
-def test_what_is_no_count(value):
+def test_invalid_counts_are_refused(value):
     refused("n must be an integer >= 1, got", check_count, "n", value)

@@ -124,7 +124,7 @@ def test_automata_show_what_rules_read_and_a_maze_in_the_end():
     assert "" not in colours  # in a perfect maze all is reached
 
 
-def test_a_table_escapes_what_it_is_given():
+def test_tables_escape_html():
     assert facts(Table.of_facts({"a < b": "<script>&", "c": ""}).html()) == {"a < b": "<script>&", "c": None}
 
 
@@ -150,7 +150,7 @@ def test_large_levels_are_not_drawn_in_a_page():
     assert "<svg" not in html
 
 
-def test_environments_are_their_current_picture():
+def test_environments_show_their_current_picture():
     env = gym.make("MazeShortestPath-v0", size=5, render_mode="rgb_array").unwrapped
     assert env._repr_png_() is None
     observation, _ = env.reset(seed=0)
@@ -162,7 +162,7 @@ def test_environments_are_their_current_picture():
     assert Image.open(io.BytesIO(env._repr_png_())).format == "PNG"
 
 
-def test_vector_environments_are_a_sheet_of_levels():
+def test_vector_environments_show_their_levels():
     envs = gym.make_vec("MazeShortestPath-v0", 20, size=6)
     assert envs._repr_png_() is None
     observations, _ = envs.reset(seed=0)
@@ -173,7 +173,7 @@ def test_vector_environments_are_a_sheet_of_levels():
     assert (before != after).any()
 
 
-def test_policies_are_their_facts():
+def test_policies_show_their_facts():
     policy = load("nca-shortest-path-hinted")
     shown = facts(policy._repr_html_())
     assert shown["policy"] == "NCA"
@@ -214,7 +214,7 @@ class TestAnimate:
         refused(message, animate, *arguments)
 
 
-def test_solved_levels_are_figures_and_an_episode():
+def test_solved_levels_show_figures_and_an_episode():
     levels = LevelSet(generate(np.random.default_rng(0), 3, (4, 4), "perfect", endpoints=True))
     found = solve(load("shortest-path-bfs"), levels=levels)
     shown = facts(found._repr_html_())

@@ -53,7 +53,7 @@ class Searches(Policy):
 
 
 class TestNames:
-    def test_end_with_the_order_unless_it_is_the_usual_one(self) -> None:
+    def test_end_with_the_order_except_the_default(self) -> None:
         for order in ORDERS:
             name = with_order("shortest-path", order)
             assert name == ("shortest-path" if order == "ULDR" else f"shortest-path-{order}")
@@ -61,7 +61,7 @@ class TestNames:
             assert with_order(with_order(name, ORDER), order) == name
 
     @for_each("name", ["DLRU", "-DLRU", "shortest-path-dlru", "shortest-path-ULDR", "shortest-path-DLRR", ""])
-    def test_that_end_with_no_order(self, name: str) -> None:
+    def test_with_an_invalid_order_are_refused(self, name: str) -> None:
         assert split_order(name) == (name, "ULDR")
 
     def test_are_found_but_not_listed(self) -> None:
@@ -86,7 +86,7 @@ class TestTasks:
             np.testing.assert_array_equal(find_task("diameter", order).solve_all(free)[0], diameter)
 
     @for_each("task", [SHORTEST_PATH, DIAMETER])
-    def test_differ_in_nothing_else(self, task: Task) -> None:
+    def test_differ_only_in_the_order(self, task: Task) -> None:
         ordered = task.ordered(ORDER)
         back = replace(ordered, name=task.name, order=task.order, solve=task.solve, guidance=task.guidance)
         assert (ordered.specification is None) == (task.specification is None)
@@ -101,7 +101,7 @@ class TestTasks:
             ordered.ordered("RULD").ordered("ULDR").solve(task.prepare(LEVELS)), task.solve(task.prepare(LEVELS))
         )
 
-    def test_of_ones_own_may_take_an_order(self) -> None:
+    def test_of_users_may_accept_an_order(self) -> None:
         def in_order(tiles: Tiles, order: str = "ULDR") -> NDArray[np.bool_]:
             return solvers.diameter(tiles, order)
 
@@ -150,7 +150,7 @@ class TestEnvironments:
         assert (terminated, info["complete"], info["optimal"]) == (True, False, True)
 
     @for_each("make", [gym.make, gym.make_vec])
-    def test_what_is_no_order(self, make: Any) -> None:
+    def test_an_invalid_order_is_refused(self, make: Any) -> None:
         refused("each of the letters U, L, D and R", make, "MazeShortestPath-v0", order="DLR")
 
     def test_fit_a_policy(self) -> None:
@@ -172,7 +172,7 @@ class TestPolicies:
             final = measure(policy, LEVELS, 1).final
             assert (final.complete.value, final.optimal.value) == (complete, 1)
 
-    def test_in_the_window(self) -> None:
+    def test_are_drawn_in_the_window(self) -> None:
         session = Session(Searches(ORDER), "mine", 0, levels=LEVELS[0])
         np.testing.assert_array_equal(session.snapshot.target, PATHS[0])
         assert session.step() == ""

@@ -205,7 +205,7 @@ class TestInsert:
         assert population.indices_of([0]).tolist() == [-1]
         assert population.insert(population.fresh(first), [4.0], [0]).tolist() == [3]
 
-    def test_what_is_known_of_members(self) -> None:
+    def test_members_have_records(self) -> None:
         population = populated([0.5, 0.25], [1.0, 0.0], capacity=5)
         population.tick(7)
         child = population.offspring(rng(), 1, [1])

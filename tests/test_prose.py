@@ -18,7 +18,7 @@ def texts():
     return prose.texts()
 
 
-def test_habits_are_not_more_frequent_than_before(texts):
+def test_habits_do_not_become_more_frequent(texts):
     worse = []
     for name, text in texts.items():
         words = prose.n_words(text)

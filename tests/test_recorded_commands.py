@@ -290,7 +290,7 @@ def test_a_module_is_imported_that_was_named_and_none_that_helped_it(command, ty
     assert recorded_in("run")["command"] == f"maze-nca-gym {command} mine --import {helped}"
 
 
-def test_what_no_module_registers_is_no_part_of_a_command(helped, monkeypatch):
+def test_unregistered_names_are_left_out_of_commands(helped, monkeypatch):
     import helper_of_mine
 
     helper_of_mine.register("mine")

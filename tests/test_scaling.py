@@ -90,7 +90,7 @@ def test_the_results_are_written(smallest):
     assert "left out |" not in text
 
 
-def test_what_is_left_out_is_said():
+def test_left_out_levels_are_reported():
     effort = Effort(2, budget=0, seed=0)
     cell = measure("depth-first", "open", 16, effort)
     assert cell.steps == []

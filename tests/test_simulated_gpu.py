@@ -13,7 +13,7 @@ from torch import nn
 from maze_nca_gym.support.transfer import read_back, upload
 
 
-def test_tensors_are_where_they_were_made_for(gpu: SimulatedGpu) -> None:
+def test_tensors_report_their_device(gpu: SimulatedGpu) -> None:
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
     there, here = upload(array, GPU), torch.from_numpy(array)
     assert (there.device, there.is_cuda, there.is_cpu) == (GPU, True, False)

@@ -141,7 +141,7 @@ class TestTheBuiltSite:
             value = getattr(maze_nca_gym.agents, name)
             assert f'id="{value.__module__}.{name}"' in pages, name
 
-    def test_it_loads_nothing_from_other_hosts_and_the_files_are_there(self, site):
+    def test_pages_load_only_existing_files_of_this_host(self, site):
         links = r'<link\b[^>]*\brel="(?:stylesheet|icon|preconnect)"[^>]*\bhref="(.*?)"'
         for page in site.rglob("*.html"):
             loaded = re.findall(r'<(?:script|img|iframe|source)\b[^>]*\bsrc="(.*?)"', text_of(page))
@@ -150,7 +150,7 @@ class TestTheBuiltSite:
                 assert [url for url in loaded if ":" not in url and not (page.parent / url).exists()] == [], page
 
     @pytest.mark.slow
-    def test_docstrings_are_shown_as_they_are_meant(self, whole):
+    def test_docstrings_are_rendered_correctly(self, whole):
         page = text_of(whole / "reference" / "training.html")
         code = re.findall(r'class="doc-signature highlight">.*?</div>', page, re.DOTALL)
         lines = [line for block in code for line in re.sub(r"<[^>]*>", "", block).split("\n")]
@@ -167,7 +167,7 @@ class TestTheBuiltSite:
             assert f"usage: maze-nca-gym {command}" in page, command
             assert f"<details id={json.dumps(command.replace(' ', '-'))}>" in text_of(site / "options.html")
 
-    def test_the_home_page_leads_on(self, site):
+    def test_the_home_page_has_links(self, site):
         page = text_of(site / "index.html")
         assert all(f'href="{name}.html"' in page for name in ("reinforcement", "benchmarks", "automata", "options"))
 
@@ -212,7 +212,7 @@ class TestTheBuiltSite:
         assert page.count("<table>") >= 1, "the figures are numbers"
 
     @pytest.mark.parametrize("folder", ["play", "article"])
-    def test_the_pages_that_are_no_documents_are_whole(self, site, folder):
+    def test_the_play_page_and_the_article_are_complete(self, site, folder):
         files = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs" / folder).rglob("*") if path.is_file()}
         assert [path for path in files if not (site / path).is_file()] == []
         assert list(site.rglob("*.py")) == [], "no source is published"
@@ -317,7 +317,7 @@ class TestTutorials:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", TUTORIALS)
-    def test_it_runs_as_it_is_shown(self, name):
+    def test_tutorials_run_as_shown(self, name):
         pages = importlib.import_module("tutorial_pages")
         notebook = pages.read((pages.FOLDER / f"{name}.py").read_text(encoding="utf-8"))
         pages.execute(notebook)
@@ -340,7 +340,7 @@ class TestTutorials:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", [name for name in TUTORIALS if name not in EXERCISES])
-    def test_it_runs_as_a_script(self, name, tmp_path):
+    def test_tutorials_run_as_scripts(self, name, tmp_path):
         subprocess.run([sys.executable, ROOT / "docs" / f"{name}.py"], cwd=tmp_path, check=True)
 
     def test_notebooks_are_written_without_running_them(self, tmp_path):

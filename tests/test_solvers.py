@@ -458,7 +458,7 @@ ORDERED: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("solve", ORDERED.values(), ids=ORDERED)
-def test_what_is_no_order(solve: Callable[[Any], Any]) -> None:
+def test_invalid_orders_are_refused(solve: Callable[[Any], Any]) -> None:
     for order in ("", "DLR", "DLRD", "DLRUU", "dlru", "DLRX", None, 0, ["D", "L", "R", "U"]):
         with pytest.raises(ValueError, match=r"each of the letters U, L, D and R .* once, .*got") as raised:
             solve(order)
@@ -538,7 +538,7 @@ PICTURE = np.array([[2, 255, 0], [0, 255, 3]], np.uint8)
         (np.zeros((2, 0, 3), np.uint8), "at least one tile"),
     ],
 )
-def test_what_is_no_level(solve: Solver, tiles: Any, message: str) -> None:
+def test_invalid_levels_are_refused(solve: Solver, tiles: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         solve(tiles)
 

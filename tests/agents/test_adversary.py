@@ -62,14 +62,14 @@ def test_the_evaluator_finds_the_shortest_path_correct():
     assert not adversary.is_correct(adversary.late(4), 12)
 
 
-def test_some_wrong_automata_get_no_verdict_that_says_more():
+def test_some_wrong_automata_get_no_false_verdict():
     some = {family: automaton for family, automaton in FAMILIES[::-1] if family not in SLOW}  # the first of each
     verdicts = check(some.items())
     assert sum(n for (_, truth, _), n in verdicts.items() if truth == "wrong") == len(some)
 
 
 @pytest.mark.slow
-def test_no_wrong_automaton_gets_a_verdict_that_says_more():
+def test_no_wrong_automaton_gets_a_false_verdict():
     verdicts = check(FAMILIES)
     for (family, truth, verdict), n in sorted(verdicts.items(), key=str):
         print(f"{family:24} {truth:6} {verdict or 'none':10} {n}")
@@ -85,7 +85,7 @@ def test_no_false_invariant_is_proven(every):
 
 
 @pytest.mark.parametrize("n", [3, pytest.param(80, marks=pytest.mark.slow)])
-def test_no_network_that_does_something_else_is_certified(n):
+def test_no_wrong_network_is_certified(n):
     n_others = 0
     for model in adversary.networks(n):
         holds = certify(model, automaton=SHORTEST_PATH).holds

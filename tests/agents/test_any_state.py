@@ -56,7 +56,7 @@ def late(automaton, n_bits, tiles, signals, beyond=40):
 
 
 @for_each("n_bits", list(EARLIER))
-def test_all_words_follow_one_another(n_bits):
+def test_the_sequence_contains_all_words(n_bits):
     words, seen = [False] * n_bits, set()
     while tuple(words) not in seen:
         seen.add(tuple(words))
@@ -173,7 +173,7 @@ MORE = [
 
 
 @some_and_all("twins", TWINS, MORE)
-def test_its_lemmas_are_proven_and_those_of_wrong_twins_are_not(twins):
+def test_lemmas_are_proven_but_not_of_mutants(twins):
     automaton = any_state_automaton(4)
     for signal, rule, claim in twins:
         lemmas = Prover(replace(automaton, rules={**RULES, signal: rule}), automaton.theorem).lemmas()

@@ -21,14 +21,14 @@ def mazes(family: str = "loops", n: int = 8, size: int = 7, border: bool = True)
 
 
 @for_each("border", (True, False))
-def test_with_all_tiles_at_once_it_draws_what_the_other_draws(border):
+def test_with_all_tiles_at_once_both_automata_draw_the_same(border):
     tiles = mazes(border=border)
     both = zip(ASYNCHRONOUS.trace(tiles), SHORTEST_PATH.trace(tiles), strict=False)
     assert all((one[:, 0] == other[:, 0]).all() for one, other in both)
 
 
 @some_and_all("names", ("probability 1/2", "in sweeps, backwards", "the path starved"), SCHEDULES)
-def test_under_any_schedule_it_is_correct_within_its_rounds(names):
+def test_the_clocked_automaton_is_correct_under_any_schedule(names):
     for name, border in product(names, (True, False)):
         tiles = mazes(n=4, size=5, border=border)
         result = run(ASYNCHRONOUS, tiles, SCHEDULES[name][0])
@@ -37,7 +37,7 @@ def test_under_any_schedule_it_is_correct_within_its_rounds(names):
         assert not result.strayed.any()
 
 
-def test_the_other_is_not():
+def test_the_synchronous_automaton_fails_under_schedules():
     tiles = mazes("rooms", n=64)
     result = run(SHORTEST_PATH, tiles, SCHEDULES["probability 1/2"][0], rest=True)
     assert 8 < (result.path == shortest_path(tiles)).all(axis=(1, 2)).sum() < 56
@@ -92,7 +92,7 @@ def test_other_rules_are_refused(n):
         assert all(lemma.counterexample for lemma in wrong)
 
 
-def test_what_rises_survives_any_schedule():
+def test_rising_signals_survive_any_schedule():
     pytest.importorskip("z3")
     named = {
         name: [{signal.name for signal in some} for some in survivors(AUTOMATA[name])]
@@ -127,7 +127,7 @@ def test_any_automaton_is_kept_in_step_by_a_clock_modulo_3():
 
 
 @for_each("name", ("life", "shortest-path", "first-passage", "wall-follower", "dead-ends"))
-def test_each_tile_then_holds_what_it_holds_at_its_time(name):
+def test_tiles_in_step_have_the_state_of_their_time(name):
     automaton, rng = AUTOMATA[name], np.random.default_rng(0)
     tiles = mazes(n=2) if automaton.task == "shortest-path" else (mazes(n=2) == Tile.WALL).astype(np.uint8)
     held = [*islice(automaton.trace(tiles), 64)]

@@ -208,7 +208,7 @@ def test_a_suffix_of_another_format_is_refused(call):
     assert not list(Path().glob("*"))
 
 
-def test_any_sequence_is_taken_where_a_list_is():
+def test_any_sequence_can_replace_a_list():
     """Hydra, for example, passes such sequences."""
     several = UserList([4, 6])
     assert changed("fast", sizes=several).sizes == (4, 6)

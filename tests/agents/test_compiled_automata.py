@@ -98,7 +98,7 @@ def test_networks_have_whole_weights_and_follow_the_automaton(automaton):
     assert not certify(model, automaton=automaton).holds
 
 
-def test_the_automaton_of_both_tasks_is_one_or_the_other():
+def test_the_automaton_of_both_tasks_follows_the_maze():
     # all mazes of up to 3 x 4 tiles agree too, after some minutes
     levels = np.array(list(product(range(2), repeat=6)), np.uint8).reshape(-1, 2, 3)
     for tiles in (levels, clear_endpoints(mazes(BOTH))):
@@ -134,7 +134,7 @@ def test_one_network_answers_both_questions(tmp_path: Path):
     assert not load(f"diameter-DLRU:{file}").guarantees.exact
 
 
-def test_a_network_is_asked_what_it_can_read(tmp_path: Path):
+def test_a_network_needs_enough_kinds_for_its_task(tmp_path: Path):
     file = save_model(NCA(n_channels=4, n_iterations=2, n_tiles=4, task="shortest-path"), tmp_path / "one")
     policy = load(f"diameter:{file}")
     assert (policy.task, policy.n_tiles, policy.guarantees.exact) == ("diameter", 4, False)
@@ -204,7 +204,7 @@ def test_parts_that_join_sums_get_signals():
     np.testing.assert_array_equal(paths(automaton, tiles, 12), [*automaton.trace(tiles)][-1][:, 0])
 
 
-def test_learning_splits_them_too(tmp_path: Path):
+def test_learning_splits_rules_too(tmp_path: Path):
     model, certificate = learn_automaton(of(parity, learning=FAST), out=tmp_path)
     assert certificate.holds
     assert model.channel_names[:3] == ("path", "bit_1_low", "bit_1_high")
@@ -299,7 +299,7 @@ def walks(see):
     return start | see(Signal.BIT, "L")
 
 
-def test_what_no_network_can_follow_is_not_covered():
+def test_rules_beyond_networks_are_refused():
     with pytest.raises(NotCovered, match="PATH in tried is no weighted sum"):
         helped(of(parity, path=parity, heals=True))
 
@@ -348,11 +348,11 @@ def named_like_a_helper():
         (lambda: "lief", r"unknown automaton 'lief'. Did you .* Known: shortest-path, .* or module:NAME"),
     ],
 )
-def test_what_is_wrong_is_named(make, message):
+def test_wrong_rules_are_named(make, message):
     refused(message, lambda: compile_automaton(make()))
 
 
-def test_what_never_settles_is_named(tmp_path: Path):
+def test_automata_that_never_settle_are_named(tmp_path: Path):
     # two bits that swap would repeat; a cycle of three states does not
     class Three(IntEnum):
         PATH, A, B, C = range(4)

@@ -137,9 +137,7 @@ def trained(out: str, compile: Any = "auto", **options: Any) -> tuple[bytes, dic
         (None, False, "updates by plain PyTorch; one takes 500 ms by plain PyTorch; torch.compile failed: no compi"),
     ],
 )
-def test_what_is_faster_is_used_and_kept_when_the_run_goes_on(
-    factor, compiled, said, backend, leaky, monkeypatch, capsys
-):
+def test_the_faster_way_is_used_also_after_resuming(factor, compiled, said, backend, leaky, monkeypatch, capsys):
     def seconds(run: Any, batches: Any) -> float:
         assert [len(batch) for batch in batches] == [4, 4]
         if factor is None and run.compiled:
@@ -215,7 +213,7 @@ def test_graphs_are_chosen_if_they_are_the_fastest(graphs, backend, leaky, monke
     assert f"updates by CUDA graphs, 4.00 times as fast; {said}" in capsys.readouterr().out
 
 
-def test_what_cannot_be_recorded_says_so(graphs, leaky, monkeypatch):
+def test_failed_recordings_are_reported(graphs, leaky, monkeypatch):
     def fail(*given: Any, **options: Any) -> Any:
         raise RuntimeError("operation not permitted when stream is capturing")
 

@@ -76,7 +76,7 @@ def test_it_is_finished_within_two_steps_a_tile_and_stays_so(family):
     assert torch.equal(policy(maze, state), state)
 
 
-def test_solved_says_no_before_the_end():
+def test_solved_is_false_before_the_end():
     policy = DepthFirstNCA()
     maze = mazes(parse("S.T"))
     solved = [policy.finished(maze, rollout(policy, maze, n_steps)).item() for n_steps in range(7)]

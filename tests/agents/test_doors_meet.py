@@ -197,7 +197,9 @@ MORE = [
 
 @pytest.mark.usefixtures("without_pictures")
 @some_and_all("rows", TRAINED, [*TRAINED, *MORE])
-def test_what_was_trained_for_a_task_is_for_that_task(rows: list[tuple[type[Policy], str]], tmp_path: Path) -> None:
+def test_trained_policies_are_for_the_task_of_their_training(
+    rows: list[tuple[type[Policy], str]], tmp_path: Path
+) -> None:
     for model, task in rows:
         folder = tmp_path / f"{model.__name__}-{task}"
         policy = train(configured(model, task), out=folder, **FEW)
@@ -225,7 +227,7 @@ def test_what_was_trained_for_a_task_is_for_that_task(rows: list[tuple[type[Poli
         (Renamed, "shortest-path", "the constructor of a model of class Renamed must take n_channels"),
     ],
 )
-def test_another_is_refused_before_the_first_update(
+def test_another_task_is_refused_before_the_first_update(
     model: type[Policy], task: str, message: str, tmp_path: Path
 ) -> None:
     options = {"width": 3} if model is Needy else {}
@@ -255,7 +257,7 @@ def test_a_class_that_could_not_be_saved_is_refused_when_it_is_registered(model:
     assert model.__name__ not in MODELS
 
 
-def test_a_policy_that_is_asked_another_task_is_not_saved_as_one_of_its_own(tmp_path: Path) -> None:
+def test_only_a_class_with_a_task_argument_is_saved_for_another_task(tmp_path: Path) -> None:
     register_model(Fixed)
     other = for_task(Fixed(4, 8), "nearest-target")
     with pytest.raises(ValueError, match="make one with task 'shortest-path', not 'nearest-target'"):
@@ -347,7 +349,7 @@ def further_tasks(monkeypatch: pytest.MonkeyPatch, plays: Callable[[int], None])
 @pytest.mark.parametrize(
     ("row", "column"), [pytest.param(*cell, marks=[] if cell in OFTEN_ENOUGH else pytest.mark.slow) for cell in CELLS]
 )
-def test_what_the_page_promises_of_an_architecture_on_a_task(row: str, column: str, tmp_path: Path) -> None:
+def test_architectures_work_on_tasks_as_the_page_states(row: str, column: str, tmp_path: Path) -> None:
     """Every command works, or is refused with one line and writes nothing."""
     (said, formats), task, architecture = CELLS[row, column], COLUMNS[column], ARCHITECTURES[row]
     model = architecture if isinstance(architecture, str) else register_model(architecture).__name__

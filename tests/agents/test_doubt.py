@@ -273,7 +273,7 @@ class TestShrinking:
                 again = load_levels(tmp_path / "out" / LEVEL, task=name).tiles
                 assert np.array_equal(again[0], found.failure.tiles)
 
-    def test_nothing_is_said_of_small_mazes_that_were_not_tried(self) -> None:
+    def test_untried_small_mazes_are_not_reported(self) -> None:
         found = doubt("shortest-path-bfs", **QUICK | {"tiles": 1, "seconds": 0.01})
         assert (found.failure, found.n_complete) == (None, 0)
         assert found.n_mazes > 0

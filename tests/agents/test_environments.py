@@ -56,7 +56,7 @@ def test_options_are_passed_on_and_replace_what_the_policy_chooses():
 
 
 @for_each("name", ["shortest-path-bfs", FRESH_MLP])
-def test_its_spec_makes_it_again(name):
+def test_a_spec_makes_the_same_environment(name):
     env = make_env(name, size=6, max_episode_steps=9) if name == "shortest-path-bfs" else make_env(name)
     for spec in (env.spec, EnvSpec.from_json(env.spec.to_json())):
         again = gym.make(spec)
@@ -170,7 +170,7 @@ class TestLevelsThatThePolicyIsMeantFor:
         names = ("generator", "size", "levels", "loop_fraction", "wall_probability")
         assert {name: value for name, value in spec.kwargs.items() if name in names} == chosen
 
-    def test_a_file_keeps_them_and_every_way_to_an_environment_reads_them(self, tmp_path):
+    def test_model_files_store_the_levels_for_every_environment(self, tmp_path):
         model = NCA(4, 5)
         model.guarantees = self.MEANT
         path = str(save_model(model, tmp_path / "model"))

@@ -54,7 +54,7 @@ class TestIntervals:
                 found = proportion(np.arange(n) < n_true)
                 assert 0 <= found.low <= found.value <= found.high <= 1
 
-    def test_nan_is_no_success(self):
+    def test_nan_does_not_count_as_success(self):
         refused("successes must be bool, or 0 and 1, got nan", proportion, np.array([1, np.nan]))
 
     def test_nineteen_of_twenty_intervals_hold_the_truth(self):
@@ -90,7 +90,7 @@ class TestIntervals:
         assert mean(np.array([0.7])) == Estimate(0.7, 0.7, 0.7)
 
     @for_each("estimate", [mean, proportion])
-    def test_there_is_none_of_nothing(self, estimate):
+    def test_an_empty_sample_has_no_interval(self, estimate):
         refused("at least one level, got 0", estimate, np.empty(0))
 
 
@@ -182,7 +182,7 @@ class TestEvaluate:
             assert sum(told) == 60 * n_steps
 
     @for_each("name", ["all-shortest-paths", "depth-first"])
-    def test_what_is_no_path_is_measured_against_what_it_should_be(self, name):
+    def test_other_outputs_are_compared_with_their_target(self, name):
         found = measure(load(name), SMALL)
         assert found.final.complete.value == found.final.optimal.value == found.final.accuracy.value == 1
         assert found.agreement == {}

@@ -136,7 +136,7 @@ class TestEdits:
             assert path in optimal_diameters(before)
             assert path not in optimal_diameters(after)
 
-    def test_those_that_make_sense(self):
+    def test_edits_are_chosen_by_the_task(self):
         assert list(edits_of(SHORTEST_PATH)) == ["wall opened", "wall closed", "target moved"]
         assert list(edits_of(DIAMETER)) == ["wall opened", "wall closed"]
 
@@ -156,7 +156,7 @@ class TestEdits:
 
 
 class TestHysteresis:
-    def test_what_freezes_never_follows(self):
+    def test_a_frozen_policy_never_follows(self):
         found = stability(Freezes())
         assert [e.edit for e in found.edits] == ["wall opened", "wall closed", "target moved"]
         for edit in found.edits:
@@ -165,14 +165,14 @@ class TestHysteresis:
             assert edit.continued.optimal.value == 0
         assert found.hysteresis.value == 1
 
-    def test_what_looks_anew_follows(self):
+    def test_a_fresh_policy_follows(self):
         found = stability(Oracle())
         assert found.after == found.before
         assert (found.path.fixed_point, found.state.fixed_point) == (1, 1)
         assert [e.continued.complete.value for e in found.edits] == [1, 1, 1]
         assert found.hysteresis.value == 0
 
-    def test_only_what_a_fresh_start_solves_counts(self):
+    def test_only_levels_that_a_fresh_start_solves_count(self):
         found = stability(Dies(), n_steps=30)
         assert [e.fresh.optimal.value for e in found.edits] == [0, 0, 0]
         assert found.hysteresis.value == 0
@@ -203,7 +203,7 @@ def test_progress_adds_up():
 
 
 @for_each("family", ["random", "perfect", "loops"])
-def test_what_heals_exactly_is_given_the_time_that_edited_mazes_need(family):
+def test_exact_healing_policies_get_time_for_edited_mazes(family):
     """Edits make paths longer, and a policy that starts again must detect the edits first."""
     policy, levels = load("nca-shortest-path-healing-hinted"), test_levels(family, 10, "shortest-path", 16)
     found = measure_stability(policy, levels, default_steps(policy, shortest_path(levels.tiles)))

@@ -99,7 +99,7 @@ class TestJson:
         assert content["channels"] == list(policy.channel_names)
         assert len(content["inputs"]) + len(content["channels"]) == program.kernel.shape[1]
 
-    def test_it_is_the_iteration(self, tmp_path):
+    def test_json_describes_the_iteration(self, tmp_path):
         policy = load("nca-shortest-path")
         content = read(export(policy, tmp_path / "policy"))
         kernel, bias = kernel_of(content)
@@ -144,7 +144,7 @@ class TestTorchScript:
         maze, state = sample(policy, np.random.default_rng(1))
         torch.testing.assert_close(module(maze, state), iterated(policy, maze, state), atol=1e-5, rtol=0)
 
-    def test_it_holds_what_json_does_not(self, tmp_path):
+    def test_torchscript_holds_more_than_json(self, tmp_path):
         assert export(ShortestPathNCA(form="bounded"), tmp_path / "policy", "torchscript").exists()
 
 
@@ -169,7 +169,7 @@ class TestOnnx:
         (found,) = session.run(None, {"maze": maze.numpy(), "state": state.numpy()})
         torch.testing.assert_close(torch.from_numpy(found), iterated(policy, maze, state), atol=1e-4, rtol=0)
 
-    def test_what_has_no_graph_is_named(self, tmp_path):
+    def test_policies_without_a_graph_are_named(self, tmp_path):
         pytest.importorskip("onnxscript")
         refused("PyTorch makes no ONNX graph of Choosing: ", export, Choosing(), tmp_path / "policy", "onnx")
         assert not list(tmp_path.iterdir())

@@ -145,7 +145,7 @@ def id_of(world):
 
 
 @pytest.mark.parametrize("n", [30, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_the_solvers_of_worlds_find_what_a_search_finds(n):
+def test_solvers_agree_with_searches(n):
     for world in WORLDS:
         task = WORLDS[world]()
         for size, generator, share in ((9, "random", 0.6), ((4, 7), "loops", 0.4)):
@@ -199,7 +199,7 @@ SOME = ("fire", "king", "core", "tree", "wave")
 
 
 @some_and_all("twins", product(SOME, [0]), product(WORLDS, range(20)))
-def test_wrong_twins_of_worlds_are_never_correct(twins, automaton):
+def test_mutants_are_never_correct(twins, automaton):
     verdicts = []
     for world, number in twins:
         twin = mutated(np.random.default_rng([number, len(world)]), automaton(world))

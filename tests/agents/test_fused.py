@@ -273,7 +273,7 @@ def test_states_are_clipped_and_gradients_stop_there(n_iterations, max_pool):
 
 @for_each("max_pool", [False, True])
 @for_each("share", [NEVER, ALWAYS])
-def test_what_is_not_a_number_stays_so(share, max_pool):
+def test_nan_stays_nan(share, max_pool):
     nca, maze = network(32, max_pool=max_pool), mazes(2, 5, 5)
     state = torch.zeros(2, 32, 5, 5)
     state[0, 4, 2, 2] = torch.nan

@@ -97,7 +97,7 @@ def test_states_and_gradients_are_those_of_rounded_factors(arguments, start, giv
         assert_near(gradients(nca, states), expected_gradients, NEAR)
 
 
-def test_rounding_is_seen(pairs_everywhere):
+def test_rounding_changes_the_states(pairs_everywhere):
     nca, maze = network(24), mazes(3, 6, 5)
     exact = rollout(nca, maze, [5])[0]
     with torch.autocast("cpu", torch.bfloat16):

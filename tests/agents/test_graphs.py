@@ -141,7 +141,7 @@ def test_a_world_of_ones_own_off_the_grid(rng: np.random.Generator, forgotten: N
         assert (shown[0, -1, 0] > 0.5).reshape(tiles.shape).tolist() == expected.tolist()
 
 
-def test_what_is_beyond_the_edges() -> None:
+def test_joined_edges_lead_to_other_paths() -> None:
     level = parse("S.#\n###\n..T")
     assert not Graph.of(level).shortest_path().any()
     drawn = {
@@ -311,7 +311,7 @@ def test_proofs_on_graphs(name: str, on: str, verdict: str | None, with_parity: 
     assert not any("on a grid" in axiom for axiom in proof.axioms)
 
 
-def test_where_cycles_are_odd_it_is_few_that_fails() -> None:
+def test_odd_cycles_break_only_the_check_few() -> None:
     automaton = AUTOMATA["shortest-path-healing"]
     lemmas = Prover(automaton, proven("shortest-path-healing", "bipartite graphs").theorem, on="graphs").lemmas()
     # the rest of the proof is not asked: what is refused takes long

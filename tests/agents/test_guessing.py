@@ -68,7 +68,7 @@ def test_the_axioms_of_the_library_are_true_of_real_mazes(ghosts):
         assert broken_axioms(ghosts, tiles) == {}
 
 
-def test_what_changes_begins_as_one_rule_says_and_goes_on_as_another_does():
+def test_the_first_and_later_rules_of_a_changing_ghost():
     def wave(see):
         return ~see("there") & reduce(or_, (see("there", tap) for tap in AROUND))
 
@@ -87,7 +87,7 @@ def test_what_changes_begins_as_one_rule_says_and_goes_on_as_another_does():
     refused("the rule of there must be made of what it sees", evolution, there=(still[0], lambda see: 1))
 
 
-def test_ghosts_are_what_other_solvers_find():
+def test_ghosts_agree_with_other_solvers():
     for tiles in MAZES:
         (end,) = np.argwhere(tiles == Tile.TARGET)
         ghosts = canonical_path("LURD").ghosts(tiles[None])
@@ -143,7 +143,7 @@ def test_a_theorem_has_as_many_answers_as_its_automaton():
         prove(replace(SHORTEST_PATH, theorem=both_of(canonical_path(), canonical_path("DLRU", name="other"))))
 
 
-def test_what_no_ghost_explains_names_two_tiles():
+def test_unexplained_signals_name_two_tiles():
     for automaton, terms in [
         (replace(FIRST_PASSAGE, theorem=peeling()), "the ghosts taken, round, kept, n_tiles"),
         (replace(LIFE, theorem=None), "no ghosts"),

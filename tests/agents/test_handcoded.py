@@ -109,7 +109,7 @@ def test_a_maze_too_large_to_count_on(name: str, height: int, width: int, counts
 
 
 @for_each("name", set(POLICIES) - {"bounded"})
-def test_states_in_which_it_could_not_count_are_refused_rather_than_wrong(name: str) -> None:
+def test_states_too_large_to_count_are_refused(name: str) -> None:
     policy, tile = POLICIES[name], torch.zeros(1, 1, 1, 1).bfloat16()
     with pytest.raises(ValueError, match=r"torch.bfloat16 states are exact only up to 256"):
         policy(tile.expand(1, policy.n_tiles, 17, 17), tile.expand(1, policy.n_channels, 17, 17))

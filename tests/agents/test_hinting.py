@@ -139,7 +139,7 @@ def sums_on(automaton, model, patches, largest=0.0):
 
 
 class TestAutomaton:
-    def test_labels_are_what_happens_next(self, automaton):
+    def test_labels_are_the_next_signals(self, automaton):
         tiles = mazes(automaton, 2, "random 0.3", 3, 5, 6)
         n_signals = len(automaton.signals)
         for before, after in pairwise(automaton.trace(tiles)):
@@ -170,7 +170,7 @@ class TestPatches:
         assert kinds_of(SHORTEST_PATH, patches[1, 1]).argmax(axis=1).tolist() == [2, 1, 3, 0, 1]
         assert kinds_of(SHORTEST_PATH, patches[0, 0]).sum(axis=1).tolist() == [0, 0, 1, 1, 1]
 
-    def test_each_is_kept_once_in_an_order_that_depends_on_them_alone(self):
+    def test_patches_are_unique_and_sorted(self):
         tiles = sample(np.random.default_rng(3), "loops", 4, 9, 9)
         patches = patches_seen(SHORTEST_PATH, [tiles, tiles])
         every = [
@@ -182,12 +182,12 @@ class TestPatches:
         assert distinct(SHORTEST_PATH, [patches[::-1][:50], patches]).tolist() == expected
 
     @for_each("n_kinds", [2, 4, 8, 64])
-    def test_every_kind_and_signal_makes_another(self, n_kinds):
+    def test_every_change_makes_another_patch(self, n_kinds):
         automaton = SimpleNamespace(kinds=range(n_kinds), signals=range(2), taps=("C",))
         patches = np.array([[kind + 1 | signals << KIND_BITS] for kind in range(n_kinds) for signals in range(4)])
         assert sorted(distinct(automaton, [patches, patches]).tolist()) == sorted(patches.tolist())
 
-    def test_recombined_ones_are_made_of_tiles_of_one_world_that_were_seen(self, automaton):
+    def test_recombined_patches_consist_of_known_tiles_of_one_world(self, automaton):
         seen = patches_seen(automaton, [mazes(automaton, 4, "loops", 3, 5, 5)])
         made = recombine(np.random.default_rng(5), automaton, seen, 3000)
         assert len(set(map(tuple, made.tolist())) - set(map(tuple, seen.tolist()))) > 2000
@@ -248,7 +248,7 @@ class TestLearning:
 
 
 class TestCertificate:
-    def test_the_shipped_weights_have_one(self, automaton, certificate, policy):
+    def test_the_included_weights_have_a_certificate(self, automaton, certificate, policy):
         assert certificate.holds
         assert certificate.n_patches == {SHORTEST_PATH: 313, HEALING: 4_678, DIAMETER: 6_217}[automaton]
         assert certificate.assumed is (automaton is not HEALING)
@@ -256,7 +256,7 @@ class TestCertificate:
         assert followed(policy) is automaton
 
     @for_each(("factor", "holds"), [(1.1, True), (0.6, False)])
-    def test_weights_that_are_no_whole_numbers_may_have_errors_of_rounding(self, factor, holds):
+    def test_fractional_weights_may_have_rounding_errors(self, factor, holds):
         certificate = certify(scaled(SHORTEST_PATH, factor))
         assert certificate.holds is holds
         assert 0 < certificate.error < 0.02
@@ -270,7 +270,7 @@ class TestCertificate:
             for reads in (certify, partial(worst_patch, SHORTEST_PATH), lambda m: counterexamples(SHORTEST_PATH, m, 1)):
                 refused("weights must be finite numbers, got 1 that are NaN or infinite", reads, model)
 
-    def test_sums_that_overflow_have_none(self):
+    def test_overflowing_sums_have_no_certificate(self):
         """The sum of a channel that is never on is far below 0, but parts of the sum are infinite and lead to NaN."""
 
         def change(weight, bias):
@@ -298,13 +298,13 @@ class TestCertificate:
         ],
         ids=lambda value: value if isinstance(value, str) else value.name,
     )
-    def test_no_channel_can_do_without_its_bias(self, of, channel):
+    def test_every_bias_is_necessary(self, of, channel):
         change = torch.zeros(len(of.channels))
         change[of.channels.index(channel)] = 4 if channel == "channel_max" else -4
         assert not certify(with_weights(of, lambda weight, bias: bias.add_(change))).holds
 
     @pytest.mark.parametrize(("automaton", "factor"), [*product(AUTOMATA, [1]), (SHORTEST_PATH, 1.1)])
-    def test_it_bounds_what_happens_and_the_path_is_the_automatons_at_every_iteration(self, automaton, factor):
+    def test_bounds_hold_and_the_path_is_the_automatons_at_every_iteration(self, automaton, factor):
         policy = scaled(automaton, factor)
         certificate = certify(policy)
         tiles = np.concatenate([mazes(automaton, 8, family, 2, 6, 7) for family in ("loops", "random 0.3")])
@@ -332,7 +332,7 @@ class TestCertificate:
             assert (abs(state[:, -2][pooled] - 1) <= certificate.pooled_error).all()
             assert not state[:, -2][~pooled].any()
 
-    def test_it_bounds_every_patch(self):
+    def test_bounds_hold_on_every_patch(self):
         """Sums on random patches with random pairs are within the bounds of the certificate."""
         policy, ((world,), _) = load(NAMES[SHORTEST_PATH]), find_worlds(SHORTEST_PATH)
         states = np.concatenate([kind + 1 | part.states for kind, (part,) in world.items()])
@@ -362,7 +362,7 @@ class TestCertificate:
                 sums = sums_on(HEALING, policy, worst)[:, 2 * signal - 1 + row]
                 np.testing.assert_array_equal(sums, bound[places, row])
 
-    def test_it_is_for_what_is_learned_from_hints(self):
+    def test_certificates_refuse_other_networks(self):
         shape = {"cut_corners": True, "channel_names": SHORTEST_PATH.channels}
         with pytest.raises(ValueError, match=r"the 17 channels of the automaton shortest-path, got path, wet"):
             certify(load("nca-shortest-path-exact-weights"), automaton=SHORTEST_PATH)
@@ -376,14 +376,14 @@ class TestCertificate:
 
 
 class TestPolicy:
-    def test_it_is_an_ordinary_network(self, automaton, policy):
+    def test_the_policy_is_an_ordinary_network(self, automaton, policy):
         assert type(policy) is NCA
         assert (policy.n_channels, policy.n_weights, policy.n_iterations) == (*SHAPES[automaton], None)
         assert torch.equal(policy.weights[0], policy.weights[0].round())
         assert policy.weights[0].count_nonzero() == N_USED[automaton]
 
     @for_each("family", FAMILIES)
-    def test_it_solves_every_family_for_good(self, automaton, policy, family):
+    def test_the_policy_solves_every_family_and_stays(self, automaton, policy, family):
         tiles = named_levels(family, SIZES[automaton], automaton.task, 8).tiles
         n_steps = len(list(automaton.trace(tiles)))
         with torch.no_grad():
@@ -404,10 +404,10 @@ class TestConfig:
             ({"margin": float("nan")}, "margin must be at least 0, got nan"),
         ],
     )
-    def test_what_is_wrong_is_named(self, change, message):
+    def test_wrong_options_are_named(self, change, message):
         refused(message, HintConfig, **change)
 
-    def test_families_of_ones_own_are_asked_for(self):
+    def test_registered_families_are_not_used_by_default(self):
         register_family("mine", FAMILIES["random"])
         spec = find_spec(HintConfig.__module__)
         spec.loader.exec_module(later := module_from_spec(spec))  # as if it was not imported before
@@ -445,7 +445,7 @@ class TestConfig:
             (replace(SHORTEST_PATH, name="own", in_order=None), "DLRU", "own has one order of directions only"),
         ],
     )
-    def test_an_order_that_it_cannot_have(self, automaton, order, message):
+    def test_an_automaton_without_orders_refuses_one(self, automaton, order, message):
         refused(message, HintConfig.of, automaton, order=order)
 
     def test_a_network_of_an_order_is_certified_against_the_automaton_of_its_order(self, tmp_path):

@@ -44,7 +44,7 @@ class TestAutomaton:
         tiles = noise(np.random.default_rng(height * 10 + width), 256, height, width)
         np.testing.assert_array_equal(settle(tiles), packed(diameter(tiles)))
 
-    def test_of_equals_it_is_the_first(self):
+    def test_of_equal_diameters_the_first_is_drawn(self):
         tiles = parse(
             """
             #.#..
@@ -70,7 +70,7 @@ class TestAutomaton:
                 assert (row, col) in launched
         assert len(launched) < 0.4 * (far >= 0).sum()
 
-    def test_what_is_everywhere_is_everywhere(self):
+    def test_signals_everywhere_are_equal_on_all_tiles(self):
         for signals in DIAMETER.trace(mazes(3, "loops", 2, 5, 5)):
             told = signals[:, list(EVERYWHERE)]
             assert (told == told[..., :1, :1]).all()

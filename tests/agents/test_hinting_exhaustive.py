@@ -142,7 +142,7 @@ class TestShortestPath:
         assert n_seen == n_mazes
 
     @pytest.mark.slow
-    def test_every_tile_that_is_found_occurs(self):
+    def test_every_inferred_tile_occurs(self):
         """None of the 75 tiles could be left out; three rows of five tiles are the smallest maps with all of them."""
         seen, n_mazes = run_all(SHORTEST_PATH, shortest_path, batches(mazes_with_ends, (3, 5)))
         assert n_mazes == 3_774_892
@@ -263,7 +263,7 @@ class TestHealing:
         assert recovers(tiles, states_of_any_sequence(tiles)) == n_starts
 
     @pytest.mark.parametrize("check", [H.OPENED, H.ORPHAN, H.RESET], ids=lambda check: check.name)
-    def test_without_a_check_it_fails(self, check):
+    def test_without_a_check_healing_fails(self, check):
         tiles = all_with_ends(2, 2)
         blind = broken(HEALING, check, lambda see: see(check) & ~see(check))
         with pytest.raises(AssertionError):

@@ -45,7 +45,7 @@ def edited(name, tiles):
 
 class TestAutomaton:
     @for_each("family", SAMPLES)
-    def test_nothing_is_found_where_nothing_changes(self, family):
+    def test_without_changes_no_alarm_is_raised(self, family):
         for signals in HEALING.trace(mazes(1, family)):
             assert not signals[:, ALARMS].any()
 

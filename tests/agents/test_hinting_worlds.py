@@ -68,7 +68,7 @@ def by_brute_force(automaton: Automaton) -> set[int]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_found_is_what_brute_force_finds(seed: int) -> None:
+def test_inferred_states_equal_brute_force(seed: int) -> None:
     rng = np.random.default_rng(seed)
     off = {signal: lambda see: see(Signal.ONE) & ~see(Signal.ONE) for signal in Signal}
     rules = {**off, **{signal: drawn_rule(rng) for signal in (Signal.ONE, Signal.TWO)}}
@@ -149,7 +149,7 @@ def test_a_pooled_signal_that_is_off_says_that_no_tile_switches_it_on() -> None:
     assert any((part.states & mask_of([Signal.TWO])).any() for parts in on.values() for part in parts)
 
 
-def test_what_cannot_be_found_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_of_the_search_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = {signal: lambda see: see(Signal.ONE, "U") | see.tile(Tile.WALL) for signal in Signal}
     differs = Automaton("differs", "diameter", Signal, rules, everywhere=(Signal.ONE,))
     with pytest.raises(ValueError, match="differs declares ONE to be the same everywhere, but they can differ"):

@@ -220,7 +220,7 @@ class TestWeights:
         for other in (copy.copy(policy), copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))):
             void(other, "the weights")
 
-    def test_what_changes_no_number_keeps_it(self):
+    def test_changes_without_other_numbers_keep_the_verdict(self):
         model = load(HINTED)
         for same in (model.double(), copy.deepcopy(model), model.half().float(), model.requires_grad_(False).train()):
             assert same.guarantees.verdict == "correct", "its weights are whole"
@@ -233,12 +233,12 @@ class TestWeights:
             lambda p: setattr(p, "input_injection", False),
         ],
     )
-    def test_options_belong_to_them(self, change):
+    def test_options_belong_to_the_weights(self, change):
         model = load(HINTED)
         change(model)
         void(model, "the weights, or their class or options")
 
-    def test_neither_files_nor_pages_say_more(self, tmp_path, capsys):
+    def test_files_and_pages_state_no_more_than_guarantees(self, tmp_path, capsys):
         model = zeroed(load(HINTED))
         saved = load(save_model(model, tmp_path / "zero"))
         void(saved, "the weights")
@@ -257,7 +257,7 @@ class TestWeights:
             "a subject must be a table of rules, tasks, weights", Guarantees.from_json, {**silent, "about": {"x": 1}}
         )
 
-    def test_what_ships_has_what_its_card_says(self):
+    def test_included_models_have_the_guarantees_of_their_cards(self):
         earned = {name: card["guarantees"] for name, card in cards().items() if card["guarantees"]["exact"]}
         assert len(earned) == 5
         for name, stated in earned.items():
@@ -294,7 +294,7 @@ class TestRules:
         assert certify(model) == certificate
         assert certify(copy.deepcopy(model)) == certificate
 
-    def test_a_file_does_so_too(self, tmp_path, monkeypatch):
+    def test_files_name_their_automaton(self, tmp_path, monkeypatch):
         _, certificate = compile_automaton(reach(Tile.TARGET), out=tmp_path / "run")
         described = json.loads((tmp_path / "run/config.json").read_text(encoding="utf-8"))
         assert described["proof"]["about"]["rules"] == reach(Tile.TARGET).digest != reach(Tile.SOURCE).digest
@@ -432,7 +432,7 @@ CHANGED = {
 
 class TestChangedNetworks:
     @for_each("what", CHANGED)
-    def test_it_is_called_as_it_is_and_nothing_is_stated_of_it(self, what, tmp_path):
+    def test_changed_networks_run_without_guarantees(self, what, tmp_path):
         policy = CHANGED[what]()
         assert not policy.guarantees.exact
         assert policy.guarantees.verdict is None
@@ -456,7 +456,7 @@ class TestChangedNetworks:
         with torch.no_grad():
             assert not rollout(Symmetrised(policy), torch.from_numpy(one_hot(tiles)), 40)[:, 0].any()
 
-    def test_a_script_of_it_does_what_it_does(self, tmp_path):
+    def test_scripts_of_changed_networks_compute_the_same(self, tmp_path):
         class Same(BlankNCA):
             stationary_from = 0
 
@@ -482,7 +482,7 @@ class TestChangedNetworks:
                 assert program_of(load(HINTED)) is None
         assert load(HINTED).guarantees.exact
 
-    def test_when_it_ends_belongs_to_it(self):
+    def test_an_overridden_finished_loses_the_guarantees(self):
         class Hasty(ShortestPathNCA):
             def finished(self, maze, state, step=0):
                 return torch.ones(len(state), dtype=torch.bool)

@@ -247,7 +247,7 @@ UNSOUND = {
 
 
 @needs_coq
-def test_what_coq_did_not_check_is_a_flaw(tmp_path):
+def test_unchecked_files_are_flaws(tmp_path):
     for name, (_, text) in UNSOUND.items():
         (tmp_path / f"{name}.v").write_text(text)
     kernel.compile_files(tmp_path, [*UNSOUND])
@@ -647,7 +647,7 @@ def test_the_kernel_checks_other_orders_healing_from_a_fresh_start_and_facts_of_
     compile_files(folder, ("Lemmas", "Proven"))
 
 
-def test_what_theorems_coq_does_not_cover_is_said(tmp_path):
+def test_unsupported_theorems_are_named(tmp_path):
     shown, no_ghosts = IntEnum("Shown", ["PATH"], start=0), Ghosts(lambda picture, at, t: {}, lambda tiles: {})
     rules = {shown.PATH: lambda see: see.tile(1)}
     walls = Automaton(name="walls", task="shortest-path", signals=shown, rules=rules, theorem=no_ghosts)

@@ -111,7 +111,7 @@ class TestScores:
         assert {score for score, correct in found.items() if correct[0]} == wanted
         assert list(found) == list(SCORES)
 
-    def test_optimal_is_what_the_solver_says(self):
+    def test_optimal_agrees_with_the_solver(self):
         rng = np.random.default_rng(1)
         tiles = generate(rng, 200, 6, "random", wall_probability=0.3)
         canonical = shortest_path(tiles)

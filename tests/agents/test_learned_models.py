@@ -223,7 +223,7 @@ def test_constructors_reject(model):
         (MLP, {"size": (3, 2000)}, r"size must be at most 1024, got \(3, 2000\)"),
     ],
 )
-def test_constructors_reject_what_only_some_take(model, arguments, message):
+def test_constructors_reject_wrong_values_of_their_own_options(model, arguments, message):
     refused(message, model, **{"n_tiles": 4, "n_channels": 3, **arguments})
 
 

@@ -142,7 +142,7 @@ def automaton():
 
 
 @pytest.mark.parametrize("n", [40, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_the_solvers_find_what_searches_find(n):
+def test_solvers_agree_with_searches(n):
     assert SEARCHES.keys() == WORLDS.keys()
     for world, search in SEARCHES.items():
         task, n_shown = WORLDS[world](), 0
@@ -240,7 +240,7 @@ def test_a_change_of_one_relation_of_a_layer_that_is_missed_is_refuted(automaton
 
 
 @some_and_all("twins", [("unreachable", n) for n in range(2)], [(w, n) for w in WORLDS for n in range(20)])
-def test_wrong_twins_are_never_correct(twins, automaton):
+def test_mutants_are_never_correct(twins, automaton):
     for world, number in twins:
         twin = mutated(np.random.default_rng([number, len(world)]), automaton(world))
         if prove(twin).verdict == "correct":  # some changes change nothing

@@ -68,7 +68,7 @@ def other_optimum() -> np.ndarray:
 
 
 class TestNames:
-    def test_every_option_is_among_those_of_this_test(self):
+    def test_every_option_is_tested(self):
         assert OPTIONS.keys() == OF_POPULATIONS | {f.name for f in fields(BreedingSchedule)}
 
     def test_training(self):
@@ -85,7 +85,7 @@ class TestNames:
             assert given.items() <= asdict(env.population.config).items()
             assert asdict(env._evolution._schedule).items() == (OPTIONS.items() - given.items())
 
-    def test_evolve_takes_those_that_mean_something_in_rounds(self):
+    def test_evolve_accepts_the_options_of_rounds(self):
         given = {name: OPTIONS[name] for name in (*OF_POPULATIONS, "n_offspring", "parents")}
         population = evolve("shortest-path-bfs", **SMALL, **given)
         assert {name: OPTIONS[name] for name in OF_POPULATIONS}.items() <= asdict(population.config).items()
@@ -128,7 +128,7 @@ class TestRegret:
         members = (env.population, envs.population)
         return found + [(float(one.members["fitness"][0]), float(one.complete_rate[0])) for one in members]
 
-    def test_all_places_agree_about_another_optimum(self, monkeypatch, measure):
+    def test_regret_of_another_optimum_is_the_same_everywhere(self, monkeypatch, measure):
         path = other_optimum()
         canonical = ((path - shortest_path(FORK[None])) ** 2).mean()
         nearest = score(FORK[None], path, shortest_path(FORK[None])).loss[0]
@@ -138,7 +138,7 @@ class TestRegret:
             assert fitness == pytest.approx(expected[measure])
             assert complete == (measure != "loss")
 
-    def test_all_places_agree_to_the_bit_about_a_path_that_is_wrong(self, monkeypatch, measure):
+    def test_regret_of_a_wrong_path_is_the_same_everywhere(self, monkeypatch, measure):
         path = np.random.default_rng(0).random((1, 5, 5), np.float32)
         found = self.everywhere(monkeypatch, measure, path)
         assert len(found) == 4
@@ -164,6 +164,6 @@ def test_snapshots_hold_the_paths_of_the_hardest_levels_as_bytes(monkeypatch):
 
 @for_each("batch_size", range(10, 60, 5))
 @for_each("fresh", [0.0, 0.1, 0.25, 0.3, 0.7, 1.0])
-def test_as_many_levels_are_fresh(fresh, batch_size):
+def test_the_number_of_fresh_levels_is_the_same(fresh, batch_size):
     config = changed(TrainingConfig(), evolve=True, batch_size=batch_size, replay_probability=1 - fresh)
     assert config.n_fresh == round(fresh * batch_size)

@@ -120,7 +120,7 @@ def test_it_is_loaded_by_module_and_class() -> None:
     assert type(load(f"{__name__}:DeadEnds")).__name__ == "DeadEnds"
 
 
-def test_it_guarantees_what_it_says() -> None:
+def test_a_stated_bound_is_not_exact() -> None:
     class Bounded(DeadEnds):
         def __init__(self, basis: str = "stated") -> None:
             HandcodedNCA.__init__(self, "shortest-path", len(Tile), TABLE, StepBound(per_tile=1), basis=basis)
@@ -144,7 +144,7 @@ def test_its_sums_are_checked_by_default() -> None:
     refused(r"11 x 11 tiles this automaton counts to 363.* only up to 256", rollout, Counter(), maze.bfloat16(), 1)
 
 
-def test_what_is_missing_is_named() -> None:
+def test_missing_parts_are_named() -> None:
     class Forgetful(HandcodedNCA):
         def __init__(self) -> None:
             super().__init__("shortest-path", len(Tile), TABLE)

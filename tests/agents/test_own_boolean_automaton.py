@@ -56,7 +56,7 @@ REACH = Automaton(
 """The automaton of the tiles that the source reaches."""
 
 
-def test_it_is_learned_proven_and_a_policy(tmp_path: Path) -> None:
+def test_own_automata_are_learned_proven_and_run(tmp_path: Path) -> None:
     model, certificate = learn_automaton(REACH, out=tmp_path)
     assert certificate.holds
     assert not certificate.assumed, "all that a tile can hold follows from the rules"
@@ -100,7 +100,7 @@ def test_a_registered_one_is_found_by_name_and_by_channels(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("use", [learn_automaton, compile_automaton])
 @pytest.mark.parametrize("wrong", [5, None, Signal])
-def test_what_is_no_automaton_is_refused(use: Callable[..., object], wrong: object, tmp_path: Path) -> None:
+def test_other_objects_are_refused(use: Callable[..., object], wrong: object, tmp_path: Path) -> None:
     refused("an automaton must be a name or an Automaton, got ", use, wrong, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -223,7 +223,7 @@ def test_a_count_holds_every_number_in_unary_and_in_binary(most: int) -> None:
     refused(f"N must count to a number from 1, got {most - 10}", Count, "N", most - 10)
 
 
-def test_either_but_not_both_is_compiled_too() -> None:
+def test_exclusive_or_is_compiled() -> None:
     def odd(see: Any) -> Any:
         return see.tile(Tile.SOURCE) ^ see(Signal.WET, "U") ^ see(Signal.WET, "L")
 
@@ -234,7 +234,7 @@ def test_either_but_not_both_is_compiled_too() -> None:
 
 
 @for_each(("wrong", "message"), WRONG)
-def test_what_does_not_fit_is_named(wrong: dict[str, object], message: str) -> None:
+def test_mistakes_are_named(wrong: dict[str, object], message: str) -> None:
     refused(message, replace, REACH, **wrong)
 
 

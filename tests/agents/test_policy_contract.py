@@ -133,7 +133,7 @@ def test_stepping_an_environment_is_the_rollout(name: str, n: int | None) -> Non
 
 
 @pytest.mark.parametrize("name", [name for name in POLICIES if type(made(name)).__name__ in MODELS])
-def test_a_file_keeps_it(name: str, tmp_path) -> None:
+def test_a_file_stores_the_policy(name: str, tmp_path) -> None:
     policy = made(name)
     again = load_model(save_model(policy, tmp_path / "model"))
     assert type(again) is type(policy)
@@ -144,7 +144,7 @@ def test_a_file_keeps_it(name: str, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_what_is_exact_solves_every_maze_within_its_bound_and_stays(name: str) -> None:
+def test_exact_policies_solve_every_maze_within_their_bound(name: str) -> None:
     policy, task = made(name), find_task(made(name).task)
     for generator in GENERATORS:
         for border in (True, False):

@@ -235,7 +235,7 @@ for setting in json.loads(sys.argv[1]):
 
 
 @pytest.mark.parametrize("work", ["blocks", pytest.param("training", marks=pytest.mark.slow)])
-def test_all_settings_of_precision_are_as_before(work):
+def test_settings_of_precision_are_restored(work):
     """Each case has its own process, because a process cannot return to PyTorch's initial settings."""
     command = [sys.executable, "-c", RUN_WITH_SETTINGS, json.dumps(SETTINGS), work]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)

@@ -214,7 +214,7 @@ def test_wrong_rules_are_refused_with_a_maze(rows):
         (H.ENTER_U, lambda see: HEALING.rules[H.ENTER_U](see) | see(H.ENTER_U), "what is left of it runs out"),
     ],
 )
-def test_what_healing_needs_is_refused_without_it(signal, rule, refused):
+def test_healing_needs_each_of_its_parts(signal, rule, refused):
     check_refused(HEALING, signal, rule, refused)
 
 
@@ -266,7 +266,7 @@ def test_it_heals_within_the_bound_that_is_stated():
             signals = HEALING.step(maze[None], signals)
 
 
-def test_what_never_occurs_proves_nothing():
+def test_contradictory_assumptions_prove_nothing():
     theorem = expected(SHORTEST_PATH).theorem
 
     def further(steps):
@@ -277,7 +277,7 @@ def test_what_never_occurs_proves_nothing():
 
 
 @for_each("unknown", ["sat", "unsat"])  # whether what is supposed occurs, and whether the contrary of a claim does
-def test_what_nobody_knows_proves_nothing(unknown):
+def test_unknown_answers_prove_nothing(unknown):
     import z3
 
     class GivesUp(z3.Solver):
@@ -306,7 +306,7 @@ def test_axioms_that_contradict_each_other_prove_nothing():
     assert broken_axioms(replace(theorem, axioms=contradictory), parse("S.T")[None]) == {"no": 0}
 
 
-def test_what_was_proven_is_said_in_a_sentence():
+def test_proofs_are_summarised_in_a_sentence():
     for automaton, verdict, words in [
         (
             SHORTEST_PATH,
@@ -331,7 +331,7 @@ def test_what_was_proven_is_said_in_a_sentence():
     assert not proof_of(DIAMETER).invariant
 
 
-def test_what_cannot_be_proven_says_why(monkeypatch):
+def test_unprovable_automata_give_a_reason(monkeypatch):
     wrong = prove(replace(SHORTEST_PATH, bound=StepBound(constant=1, per_move=2)))
     assert (wrong.verdict, wrong.holds, wrong.lemmas) == ("refuted", False, ())
     assert "does not show an answer within 2 L + 1 iterations" in wrong.words

@@ -49,7 +49,7 @@ def test_a_model_file_is_a_policy(tmp_path):
         ("json:JSONDecoder", "no Policy"),
     ],
 )
-def test_what_is_no_policy(name, message):
+def test_files_without_a_policy_are_refused(name, message):
     refused(message, load, name)
 
 
@@ -63,7 +63,7 @@ def test_the_table_of_policies_is_a_copy():
     assert list_policies(all=True)
 
 
-def test_those_to_use_come_first_and_the_rest_is_asked_for():
+def test_recommended_policies_come_first():
     """The best policy of each task has the plain name."""
     usual, everything = list_policies(), list_policies(all=True)
     assert list(everything)[: len(usual)] == list(usual)
@@ -130,7 +130,7 @@ def test_a_policy_is_given_by_a_path_too(tmp_path):
         (lambda: bench("dt-net-9", policies={"a\n": load("depth-first")}), r"must be printable, got 'a\\n'"),
     ],
 )
-def test_what_names_no_policy_is_one_line(use, message):
+def test_an_unknown_policy_is_one_line(use, message):
     with pytest.raises(ValueError, match=message) as error:
         use()
     assert "\n" not in str(error.value)
@@ -143,7 +143,7 @@ def test_listing_policies_imports_no_torch():
 
 
 @for_each("package", [agents, learned])
-def test_packages_have_what_they_name_and_nothing_else(package):
+def test_packages_export_exactly_their_names(package):
     for name in package.__all__:
         assert getattr(package, name).__name__ == name
     with pytest.raises(AttributeError, match="has no attribute 'xyz'"):

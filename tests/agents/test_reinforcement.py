@@ -152,7 +152,7 @@ class TestPathVecEnv:
         env.set_options(options)
         refused("every environment a level, or every environment an index, and nothing", env.reset)
 
-    def test_what_it_does_not_wrap(self) -> None:
+    def test_other_environments_are_not_wrapped(self) -> None:
         refused('autoreset_mode="SameStep"', PathVecEnv, gym.make_vec(SHORTEST_PATH, num_envs=2, size=3, n_channels=1))
         with pytest.raises(ValueError, match="PathVecEnv wraps the environments of maze_nca_gym"):
             PathVecEnv(gym.make_vec("CartPole-v1", num_envs=2))
@@ -281,7 +281,7 @@ class TestPolicy:
         larger = make_path_vec(LEARNING, 1, size=5, flat=flat)
         assert larger.step(array.resized(larger).predict(larger.reset())[0])[1].shape == (1,)
 
-    def test_what_it_does_not_read(self) -> None:
+    def test_unreadable_spaces_are_refused(self) -> None:
         plain = gym.make(SHORTEST_PATH, size=3, n_channels=2)
         refused("names no task, as those of PathAction and make_path_vec do", policy_for, plain)
         with pytest.raises(ValueError, match=r"needs 1 state channel and its action, .* got maze .* and an action of"):
@@ -371,7 +371,7 @@ class TestAsPolicy:
         after = dict(model.policy.as_policy().named_parameters())
         assert all(not torch.equal(each, after[name]) for name, each in before.named_parameters())
 
-    def test_memory_is_no_choice(self) -> None:
+    def test_memory_is_not_sampled(self) -> None:
         env = make_path_vec(SHORTEST_PATH, 3, n_channels=33, size=4)
         policy = policy_for(env, start_from=NETWORK)
         tensors, _ = policy.obs_to_tensor(env.reset())
@@ -392,7 +392,7 @@ class TestAsPolicy:
             (NETWORK, r"needs 33 state channels and its action, .* n_channels=33\), got maze"),
         ],
     )
-    def test_what_it_cannot_start_from(self, start: tuple[str, str]) -> None:
+    def test_invalid_start_networks_are_refused(self, start: tuple[str, str]) -> None:
         refused(start[1], policy_for, make_path_vec(SHORTEST_PATH, 1, size=3), start_from=start[0])
 
 
@@ -450,7 +450,7 @@ class TestTask:
 
 
 class TestLearning:
-    def test_beats_itself_untrained(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_training_improves_the_return(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         model, curve = learn(8_192, n_episodes=128)
         untrained, trained = curve.points
         assert (untrained.n_steps, trained.n_steps) == (0, 8_192)
@@ -494,7 +494,7 @@ class TestLearning:
         model.learn(40, callback=curve)  # rollouts of 8 steps
         assert [point.n_steps for point in curve.points] == [0, 16, 32, 40]
 
-    def test_a_curve_of_nothing(self) -> None:
+    def test_a_curve_without_points(self) -> None:
         refused("at least one kind of held-out mazes", LearningCurve, {}, seed=0, every=1)
 
 

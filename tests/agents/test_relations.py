@@ -55,7 +55,7 @@ ASSUMED = {
 """The axioms that are written by hand and assumed, by the function whose ghosts have no rules."""
 
 
-def test_the_axioms_that_are_assumed_are_those_that_the_page_lists():
+def test_assumed_axioms_are_listed_on_the_page():
     functions = {name for name, each in vars(relations).items() if inspect.isfunction(each)}
     makers = {name for name in functions if inspect.signature(getattr(relations, name)).return_annotation == "Ghosts"}
     assert makers - {"both_of"} == {*MADE}
@@ -73,7 +73,7 @@ def test_the_axioms_that_are_assumed_are_those_that_the_page_lists():
         assert f"*{each}*" in PAGE, each
 
 
-def test_the_names_of_ghosts_have_their_kind():
+def test_ghosts_have_values_of_their_kind():
     found = canonical_path(name="to the north").ghosts(np.array([[[2, 0, 3]]], np.uint8))
     kinds = {getattr(name, "kind", name) for name in found}
     assert kinds == {REACHED, DISTANCE, ON_PATH, LENGTH, N_TILES, *ENTERS.values()}

@@ -229,7 +229,7 @@ class TestReproduce:
         assert all((out / name).stat().st_size > 5_000 for name in ("published.png", "mlp.png"))
         assert not list(out.rglob("checkpoint.safetensors"))
 
-    def test_what_is_finished_is_not_done_again(self, copied, here):
+    def test_finished_runs_are_not_repeated(self, copied, here):
         before = (copied / "results.json").read_bytes()
         reproduce([MLP], copied)
         reproduce(SHOWN, out=copied, format="pdf", figure_width=3)
@@ -303,7 +303,7 @@ class TestReproduce:
             run.reproduce([MLP], scale="tiny", out=tmp_path, device="cpu")
         assert json.loads((tmp_path / "config.json").read_text()) == content
 
-    def test_it_is_one_process(self, tmp_path, monkeypatch):
+    def test_a_folder_belongs_to_one_process(self, tmp_path, monkeypatch):
         monkeypatch.setenv("WORLD_SIZE", "2")
         refused("start it without torchrun", run.reproduce, ["1"], out=tmp_path / "paper")
         monkeypatch.delenv("WORLD_SIZE")
@@ -377,7 +377,7 @@ class TestEffects:
         assert {effect.verdict for effect in found} == {"differs", "unclear"}
         assert not any(effect.n_agreeing for effect in found)
 
-    def test_a_row_alone_has_none(self):
+    def test_a_single_row_has_no_effects(self):
         assert effects_of(found_as(find_rows(["4.1"]), lambda *_: 1.0)) == effects_of(find_rows(["4"])) == []
 
     def test_small_differences_beside_their_errors_are_unclear(self):

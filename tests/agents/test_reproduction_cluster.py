@@ -152,7 +152,7 @@ def test_a_queue_that_does_not_answer_ends_no_job(tmp_path, commands, capfd):
 
 
 @pytest.mark.parametrize("state", executors.KILLED)
-def test_no_result_of_a_killed_job_is_waited_for(tmp_path, commands, monkeypatch, state):
+def test_results_of_killed_jobs_are_not_awaited(tmp_path, commands, monkeypatch, state):
     executor = SubmititExecutor(tmp_path / "submitit", "slurm", 2, PARTITION)
     (call,) = executor.start(len, ["argument"])
     (commands / "queue").write_text(f"41 {state}")
@@ -341,7 +341,7 @@ def test_jobs_of_this_machine_end_with_the_command_that_started_them(tmp_path):
     command.communicate()
 
 
-def test_slurm_must_be_there(tmp_path, monkeypatch):
+def test_slurm_must_be_installed(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ValueError, match="submitit refuses the cluster slurm"):
         SubmititExecutor(tmp_path / "submitit", "slurm", 1, {})

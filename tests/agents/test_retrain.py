@@ -52,7 +52,7 @@ def test_a_run_by_the_same_configuration_has_the_same_weights(tmp_path):
 
 
 @pytest.mark.usefixtures("forgotten", "without_pictures")
-def test_what_a_card_names_is_registered_first(tmp_path):
+def test_modules_on_a_card_are_imported_first(tmp_path):
     card = card_of()
     card["configuration"]["families"] = ["winding"]
     refused("unknown family of levels 'winding'", retrain.retrain, "tiny", card, tmp_path)

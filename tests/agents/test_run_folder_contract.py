@@ -174,7 +174,7 @@ def whole(start: Callable[..., Any], content: Callable[[Path], Any]) -> tuple[An
 @each_that_goes_on
 @for_each("save_every", [0, 1000])
 @for_each("where", [1, 0.6, 0.99])
-def test_after_a_crash_it_ends_as_if_there_had_been_none(kind, where, save_every):
+def test_a_crash_does_not_change_the_result(kind, where, save_every):
     begun(kind, max(1, round(where * kind.n_steps)) if where < 1 else 1, save_every=save_every)
     kind.start()
     assert (kind.content(OUT), files(OUT)) == whole(kind.start, kind.content)

@@ -68,7 +68,7 @@ class TestRunFolder:
         }
         assert read_metrics(tmp_path / "metrics.jsonl") == [line(1), line(2)]
 
-    def test_what_is_saved_is_what_is_loaded(self, tmp_path):
+    def test_loading_returns_the_saved_state(self, tmp_path):
         parts = {
             "a b": {"x.y": torch.arange(3), "z": torch.ones(2, dtype=torch.float64)},
             "c": {"x": torch.tensor(1, dtype=torch.uint8)},
@@ -175,7 +175,7 @@ class TestLines:
         run.log(line(3, complete=0.5))
         assert path.read_text() == text_of(line(1), line(2), line(3, complete=0.5))
 
-    def test_another_figure_may_count(self, tmp_path):
+    def test_lines_may_be_counted_by_another_figure(self, tmp_path):
         begun(tmp_path)
         (tmp_path / "metrics.jsonl").write_text(text_of({"round": 0}, {"round": 1}, {"round": 2}))
         assert begun(tmp_path, done=1, counter="round").lines == [{"round": 0}, {"round": 1}]
@@ -197,7 +197,7 @@ class TestLines:
             text_of(line(2, seconds=10**400)).strip(),
         ],
     )
-    def test_any_other_damage_is_told(self, tmp_path, bad):
+    def test_other_damage_is_reported(self, tmp_path, bad):
         begun(tmp_path)
         (tmp_path / "metrics.jsonl").write_text(text_of(line(1)) + bad + "\n" + text_of(line(2)))
         before = {path: path.read_bytes() for path in tmp_path.iterdir()}
@@ -210,7 +210,7 @@ class TestLines:
         with pytest.raises(OSError, match=r"\[Errno 28\] No space left on device: .*/metrics.jsonl'"):
             run.log(line(1))
 
-    def test_what_is_not_finite_is_null(self, tmp_path):
+    def test_infinite_numbers_are_null(self, tmp_path):
         begun(tmp_path).log(line(1, valid_loss=math.inf))
         assert json.loads((tmp_path / "metrics.jsonl").read_text())["valid_loss"] is None
         assert math.isnan(read_metrics(tmp_path / "metrics.jsonl")[0]["valid_loss"])

@@ -133,7 +133,7 @@ def test_an_edited_level_has_another_answer() -> None:
     assert session.snapshot.target.sum() == 3
 
 
-def test_a_level_without_a_way_is_allowed_and_said() -> None:
+def test_a_level_without_a_path_is_allowed_and_reported() -> None:
     session = begun()
     for place in ((1, 2), (2, 1)):
         assert session.edit(Paint((place,), Tile.WALL)) == ""
@@ -258,7 +258,7 @@ class TestPlay:
         assert capsys.readouterr().out.startswith("level 0: stopped at the limit after 4 steps, accuracy ")
         assert not window.shown[-1][0].solved, "it would be solved after 6"
 
-    def test_wishes_are_fulfilled(self, window: type[ScriptedWindow], capsys: pytest.CaptureFixture[str]) -> None:
+    def test_requests_are_fulfilled(self, window: type[ScriptedWindow], capsys: pytest.CaptureFixture[str]) -> None:
         window.patience = 12
         window.script = [
             *[Request.STEP, Request.STEP, Request.BACK, Request.BACK, Request.BACK],
@@ -303,7 +303,7 @@ class TestPlay:
         assert window.shown[3][0].title.startswith("depth-first   levels 5 x 5 tiles")
 
     @pytest.mark.parametrize("name", ["mlp", "nowhere"])
-    def test_a_choice_that_cannot_be_is_a_notice(self, window: type[ScriptedWindow], name: str) -> None:
+    def test_impossible_choices_show_a_notice(self, window: type[ScriptedWindow], name: str) -> None:
         window.patience = 4
         window.script = [Request.STEP, (Action.POLICY, name)]
         self.run()

@@ -83,7 +83,7 @@ def test_an_unreachable_target_leaves_the_path_empty_and_comes_to_rest(ties, for
 
 
 @for_each(("ties", "form"), NAMES)
-def test_solved_comes_with_the_path(ties, form):
+def test_solved_is_reported_with_the_path(ties, form):
     policy = ShortestPathNCA(ties, form)
     tiles = sample(np.random.default_rng(3), "loops", 10, 11, 9)
     lengths = np.array([all_shortest_paths(level)[1] for level in tiles])

@@ -172,7 +172,7 @@ class TestSpecification:
             ({"measure": {"benchmarks": ["maze-hard-30"]}}, "do not ship: bench --data FOLDER"),
         ],
     )
-    def test_what_is_wrong_is_found_before_anything_runs(self, change, complaint, tmp_path):
+    def test_mistakes_are_found_before_anything_runs(self, change, complaint, tmp_path):
         refused(re.sub(r"[?\[\]]", r"\\\g<0>", complaint), sweep, change, out=tmp_path / "it")
         assert not list(tmp_path.iterdir())
 
@@ -544,7 +544,7 @@ class TestListing:
             assert r"\udcff" in out
             assert "\x1b" not in out
 
-    def test_what_cannot_be_listed(self, tmp_path):
+    def test_folders_that_cannot_be_listed(self, tmp_path):
         refused("there is no run in", list_runs, tmp_path)
         refused("there is no folder", list_runs, tmp_path / "not")
 

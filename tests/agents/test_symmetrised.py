@@ -152,7 +152,7 @@ SHORT = np.arange(16).reshape(4, 4) < 4
 LONG = (RING != Tile.WALL) & ~(SHORT & (RING == Tile.EMPTY))
 
 
-def test_of_several_valid_lines_the_shortest_is_shown() -> None:
+def test_the_shortest_valid_line_is_shown() -> None:
     tiles = RING[None]
     state = rollout(Symmetrised(Detours()), maze_of(Detours(), tiles), 1)
     ranks = SHORTEST_PATH.rank(np.repeat(tiles, 3, axis=0), np.stack([LONG, SHORT, LONG & ~SHORT]))
@@ -161,7 +161,7 @@ def test_of_several_valid_lines_the_shortest_is_shown() -> None:
     np.testing.assert_array_equal(state[0, 0].numpy() > 0.5, SHORT)
 
 
-def test_of_equally_good_paths_the_unturned_one_is_shown() -> None:
+def test_the_unturned_of_equal_paths_is_shown() -> None:
     tiles = levels("shortest-path", 50, (6, 6))
     maze = maze_of(Oracle(), tiles)
     state = rollout(Symmetrised(Oracle()), maze, 1)
@@ -190,7 +190,7 @@ def test_an_exact_policy_stays_exact() -> None:
         (lambda: Symmetrised(MLP(4, 2, size=(3, 5), n_nodes=3)), r"must be square, and the MLP is built for \(3, 5\)"),
     ],
 )
-def test_what_cannot_be_symmetrised(make, message):
+def test_unsuitable_policies_are_refused(make, message):
     refused(message, make)
 
 
@@ -214,13 +214,13 @@ def test_a_task_must_rank_paths():
 
 
 @for_each("format", ["json", "torchscript", "onnx"])
-def test_no_file_holds_it(format, tmp_path):
+def test_symmetrised_policies_are_not_saved(format, tmp_path):
     with pytest.raises(ValueError, match=f"{format} holds .*, and symmetrised:.* no other format can hold it"):
         export("symmetrised:nca-diameter-lenient", tmp_path / "policy", format)
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_said_of_it():
+def test_descriptions():
     policy, info = load("symmetrised:nca-diameter-lenient"), find_policy("symmetrised:nca-diameter-lenient")
     assert (policy.n_weights, policy.default_steps) == (21_120, 181)
     assert (info.scores, info.exact) == ({}, False)

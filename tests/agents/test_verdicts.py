@@ -81,7 +81,7 @@ def somewhere() -> Automaton:
     return Automaton("somewhere", "shortest-path", Somewhere, rules, invariant=wrong, **pooled)
 
 
-def test_a_signal_that_is_said_to_be_the_same_everywhere_must_be():
+def test_signals_declared_equal_everywhere_must_be_equal():
     assert prove(lit()).verdict == "characterised"
     proof = prove(lit(everywhere=(Lit.LIT,)))
     assert proof.verdict is None
@@ -242,7 +242,7 @@ def early(see):
     return see(Slow.NEXT) | see.tile(Tile.SOURCE)
 
 
-def test_a_slow_copy_must_be_one():
+def test_a_declared_slow_copy_is_checked():
     assert prove(slow_flood()).verdict == "characterised"
     assert "it takes 2 iterations for each of the rules as given" in prove(slow_flood()).words
     rules = slow_flood().rules
@@ -279,7 +279,7 @@ def test_a_wrong_answer_with_a_bound_stays_refused_whatever_explains_it():
     assert prove(replace(SHORTEST_PATH, rules=everything, bound=None)).verdict == "characterised"
 
 
-def test_what_is_correct_is_the_tasks_to_say(tmp_path):
+def test_the_task_defines_correctness(tmp_path):
     with own_tasks(tmp_path, "weighted-terrain", "key-and-door") as worlds:
         plain = replace(SHORTEST_PATH, task="weighted-terrain")
         assert prove(plain).verdict == "refuted"
@@ -361,7 +361,7 @@ def remade(model: NCA, kind: type[NCA] = NCA, **changes) -> NCA:
     return made
 
 
-def test_a_certificate_asks_what_the_network_runs():
+def test_a_certificate_is_about_the_iterations_that_run():
     model, pooled = load("nca-shortest-path-hinted"), load("nca-shortest-path-healing-hinted")
     assert certify(remade(model), automaton=SHORTEST_PATH).holds
     assert certify(remade(model).double(), automaton=SHORTEST_PATH).holds
@@ -376,7 +376,7 @@ def test_a_certificate_asks_what_the_network_runs():
         refused(message, certify, wrong, automaton=HEALING if wrong.max_pool else SHORTEST_PATH)
 
 
-def test_a_rule_is_one_expression_for_whoever_reads_it():
+def test_a_rule_is_called_once():
     asked = []
 
     def moody(see):
@@ -421,7 +421,7 @@ def test_each_function_of_an_author_is_called_once_in_a_proof():
     assert (proof.verdict, sorted(asked)) == ("characterised", ["axioms", "moves", "shown", "signals"])
 
 
-def test_a_theorem_is_read_once_whoever_asks_for_what():
+def test_a_theorem_is_called_once():
     asked = []
 
     def moody(picture, at, t):
@@ -451,7 +451,7 @@ def test_a_theorem_is_read_once_whoever_asks_for_what():
         refused(rf"`signals` of a theorem must join what it reads .*{message}|{message}", prove, broken)
 
 
-def test_a_specification_answers_the_same_whoever_asks():
+def test_a_specification_answers_all_readers_alike():
     def shown(picture, at):  # of arrays it is the shortest path, of symbols nothing
         return picture.true("on_path", at) if isinstance(picture, MazePicture) else ~picture.inside(at)
 
@@ -461,7 +461,7 @@ def test_a_specification_answers_the_same_whoever_asks():
     refused("the specification of the task 'two-faced' is not what solve returns", register_task, task)
 
 
-def test_all_small_mazes_are_all():
+def test_the_small_mazes_are_complete():
     shapes = {tiles.shape[1:]: len(tiles) for tiles in all_mazes(TASK)}
     assert shapes[3, 3] == 9 * 8 * 2**7
     assert shapes[1, 2] == 2
@@ -511,7 +511,7 @@ def test_a_flood_is_correct_within_as_many_iterations_as_tiles(forgotten):
     assert prove(replace(flood, rules=dry, bound=StepBound(per_tile=2))).verdict == "refuted"
 
 
-def test_the_bound_that_would_suffice_is_named(forgotten):
+def test_a_sufficient_bound_is_named(forgotten):
     def wet(see):
         return see.tile(Tile.SOURCE) | (around(see, "WET") & ~see.tile(Tile.WALL))
 

@@ -66,7 +66,7 @@ def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):
     assert list(saved.parent.iterdir()) == [saved]
 
 
-def test_what_is_no_model_is_not_saved(tmp_path):
+def test_other_objects_are_not_saved(tmp_path):
     with pytest.raises(ValueError, match="models of class ShortestPathNCA cannot be saved; known: "):
         save_model(load("shortest-path-bfs"), tmp_path / "model")
     broken = NCA(4, 3)
@@ -142,12 +142,12 @@ def described(**changes: object) -> str:
         ('{"class": "NCA", "sha256": "", "arguments": ' + "[" * 100_000, "not a readable model file"),
     ],
 )
-def test_descriptions_that_are_none(saved, description, message):
+def test_invalid_descriptions_are_refused(saved, description, message):
     save_file(contents(saved)[1], saved, {KIND: description})
     refused(message, load_model, saved)
 
 
-def test_weights_that_are_no_finite_floats(saved):
+def test_weights_must_be_finite_floats(saved):
     metadata, tensors = contents(saved)
     wrong = {
         "must hold finite float32 or float64 numbers, got 0 NaN and 5 infinite of 5": torch.full((5,), float("inf")),

@@ -193,5 +193,5 @@ class Wrong(IntEnum):
         ({"invariant": lambda see: ~see.tile("key")}, "see.tile takes the number of a kind of tile, .* got 'key'"),
     ],
 )
-def test_what_does_not_fit_is_named(modules: dict[str, Any], change: dict[str, Any], message: str) -> None:
+def test_mistakes_are_named(modules: dict[str, Any], change: dict[str, Any], message: str) -> None:
     refused(message, replace, modules["key-and-door"].BOTH_LEGS, **change)

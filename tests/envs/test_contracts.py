@@ -116,7 +116,7 @@ class TestGymnasium:
             {"levels": "FourRooms", "channel_names": ["path", "flood"]},
         ],
     )
-    def test_so_it_is_with_options(self, id: str, options: dict[str, Any]) -> None:
+    def test_the_checker_is_silent_with_options(self, id: str, options: dict[str, Any]) -> None:
         check_env(gym.make(id, **options).unwrapped, skip_render_check=True)
 
     @every_id

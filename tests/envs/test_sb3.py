@@ -101,7 +101,7 @@ class TestPathAction:
         np.testing.assert_array_equal(observation["state"].flat[:7], [0, 0.25, 0.5, 0.75, 1, 0, 1])
         assert observation["state"].dtype == np.float32
 
-    def test_undecided_is_no_path_and_the_solution_ends_the_episode(self) -> None:
+    def test_an_undecided_action_is_no_path_and_the_solution_ends_the_episode(self) -> None:
         env = make()
         _, info = env.reset(seed=0)
         *_, terminated, _, undecided = env.step(np.zeros((1, 5, 5), np.float32))
@@ -134,6 +134,6 @@ class TestPathAction:
         assert observation in env.observation_space
         assert (observation["state"].min(axis=(1, 2)) == [1, 3]).all()
 
-    def test_what_it_does_not_wrap(self) -> None:
+    def test_other_environments_are_not_wrapped(self) -> None:
         with pytest.raises(ValueError, match="PathAction wraps the environments of maze_nca_gym, not"):
             PathAction(gym.make("CartPole-v1"))  # type: ignore[arg-type]

@@ -173,7 +173,7 @@ def test_step_accuracy_and_title_are_shown_above_the_maze(snapshot: Snapshot, ch
 
 @for_each("size", [None, (400, 600)])
 @for_each(("accuracy", "step"), [(1.0, 5), (-57.857, 5), (-16_535.85, 99_999), (np.nan, 12_345_678)])
-def test_what_stands_above_the_maze_is_apart(
+def test_labels_above_the_maze_do_not_overlap(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, accuracy: float, step: int, size: tuple[int, int] | None
 ) -> None:
     written: list[tuple[int, int]] = []
@@ -276,7 +276,7 @@ def test_the_key_has_the_highlight_and_the_ends_where_there_are_any(snapshot: Sn
         ({"highlight": 2}, "got 2"),
     ],
 )
-def test_what_does_not_belong_together_is_refused(snapshot: Snapshot, change: dict[str, Any], message: str) -> None:
+def test_inconsistent_snapshots_are_refused(snapshot: Snapshot, change: dict[str, Any], message: str) -> None:
     refused(re.escape(message), replace, snapshot, **change)
 
 
@@ -330,7 +330,7 @@ def test_level_picture_outlines_a_solution(snapshot: Snapshot) -> None:
         (lambda _, columns: contact_sheet([], columns), {"columns": 3}, "got 0 and 3"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(snapshot: Snapshot, function: Any, options: Any, message: str) -> None:
+def test_unsuitable_levels_are_refused(snapshot: Snapshot, function: Any, options: Any, message: str) -> None:
     refused(re.escape(message), function, snapshot.tiles, **options)
 
 

@@ -101,7 +101,7 @@ def test_a_button_does_what_its_key_does(snapshot: Snapshot, control: Control) -
     assert by_key.request is not None or not np.array_equal(by_key.picture(), before)
 
 
-def test_what_nobody_fulfils_has_no_control(snapshot: Snapshot) -> None:
+def test_unsupported_requests_have_no_control(snapshot: Snapshot) -> None:
     interface = made(snapshot, menus={}, restarts=False)
     actions = {control.action for control in interface._controls}
     assert set(Action) - actions == {Action.RESTART, Action.EDGES, Action.POLICY, Action.LEVEL}

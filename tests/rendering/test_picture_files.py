@@ -80,7 +80,7 @@ def test_gif_refuses_frames_of_several_shapes_or_none(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_gif_stores_what_changes_alone(tmp_path: Path) -> None:
+def test_gif_stores_only_changes(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     still = rng.integers(0, 200, (200, 300, 3)).astype(np.uint8) // 50 * 50
     frames = [still.copy() for _ in range(20)]

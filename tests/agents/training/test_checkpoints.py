@@ -30,7 +30,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("options", RUNS.values(), ids=RUNS)
-def test_a_loaded_run_goes_on_as_if_nothing_had_been(options, tmp_path):
+def test_a_loaded_run_continues_identically(options, tmp_path):
     whole, first = started(**options), started(**options)
     make_updates(whole, 8)
     for n in (0, 1, 3):
@@ -85,7 +85,7 @@ def test_training_through_the_loop_is_training_by_hand(tmp_path):
     assert {path.name for path in (tmp_path / "run").iterdir()} == {DESCRIPTION, CHECKPOINT, MODEL}
 
 
-def test_of_a_pool_only_numbers_that_are_not_zero_are_kept(tmp_path):
+def test_checkpoints_store_pools_sparsely(tmp_path):
     """A level that no update has drawn yet takes its tiles and a bit for each number of its state."""
     state = started(**{**POOL, "pool_size": 400, "n_channels": 32})
     make_updates(state, 1)

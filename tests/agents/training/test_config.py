@@ -105,7 +105,7 @@ def test_the_seed_decides_the_initial_weights():
 
 
 @for_each("model", ["GCN", "GAT", "MLP"])
-def test_a_changed_model_loses_the_options_that_it_has_not(model):
+def test_another_model_drops_options_that_it_lacks(model):
     config = changed("fast", model=model, batch_size=4)
     assert (config.model, config.batch_size, config.model_options) == (model, 4, {})
     refused("has no option cut_corners", changed, "fast", model=model, cut_corners=True)
@@ -260,7 +260,7 @@ def test_every_option_has_a_help():
 
 
 @for_each(("name", "meant"), [("lr", "'learning_rate'"), ("epochs", "'n_updates'"), ("n_chanels", "'n_channels'")])
-def test_a_misspelt_option_says_which_is_meant(name, meant):
+def test_a_misspelt_option_gets_a_suggestion(name, meant):
     refused(rf"a configuration has no option {name}\. Did you mean {meant}\?", changed, TrainingConfig(), **{name: 1})
 
 
@@ -323,7 +323,7 @@ def test_values_are_a_copy_of_what_was_given():
         (lambda values: values.update(model="os:system"), "unknown model 'os:system'"),
     ],
 )
-def test_json_that_is_no_configuration(change, message):
+def test_invalid_json_is_refused(change, message):
     values = TrainingConfig().to_json()
     change(values)
     refused(message, TrainingConfig.from_json, values)
@@ -331,7 +331,7 @@ def test_json_that_is_no_configuration(change, message):
 
 
 @for_each("name", sorted(OPTIONS))
-def test_an_option_that_a_file_lacks_has_its_default(name):
+def test_missing_options_have_their_defaults(name):
     values = TrainingConfig().to_json()
     del values[name]
     assert TrainingConfig.from_json(values) == TrainingConfig()

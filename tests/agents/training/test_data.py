@@ -301,7 +301,7 @@ def test_levels_of_benchmarks_are_held_out(names):
 
 @pytest.mark.usefixtures("forgotten", "without_pictures")
 @for_each("door", ["training", "evolution"])
-def test_what_is_held_out_follows_the_names(door, monkeypatch, tmp_path):
+def test_held_out_levels_follow_the_registered_names(door, monkeypatch, tmp_path):
     """A notebook cell runs again with other marks, and a family is registered after a first training."""
     monkeypatch.setitem(CHUNKS, "test", 1)  # to make all of the sets takes a second
 

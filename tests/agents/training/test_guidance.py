@@ -107,7 +107,7 @@ def test_the_loss_against_numpy():
 
 
 @pytest.mark.parametrize("weight", [0.5, 2.0])
-def test_an_update_adds_it_where_the_distance_has_been_crossed(weight):
+def test_guidance_counts_after_its_distance(weight):
     options = {"loss_steps": (0.5, 1.0), "n_iterations": 8, "sizes": (9,)}
     ((guided,), (plain,)) = (make_updates(started(**options, guidance=g), 1) for g in (weight, 0.0))
     state = started(**options)

@@ -132,7 +132,7 @@ def test_a_second_ctrl_c_interrupts_at_once_and_a_second_sigterm_does_not():
             signal.raise_signal(signal.SIGINT)
 
 
-def test_what_is_ignored_stays_so():
+def test_ignored_signals_stay_ignored():
     """Shell scripts ignore Ctrl-C in background processes."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -145,7 +145,7 @@ def test_what_is_ignored_stays_so():
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2])
-def test_what_a_scheduler_does_at_a_time_limit_is_done_once_the_run_is_saved(tmp_path, number):
+def test_a_schedulers_handler_runs_after_the_checkpoint(tmp_path, number):
     """A handler like submitit's handler, which queues the job again and ends the process."""
     state, updates = started(), []
 

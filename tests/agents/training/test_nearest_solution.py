@@ -47,7 +47,7 @@ def test_a_state_that_has_exploded_is_no_error_here():
 
 
 @pytest.mark.parametrize("task", ["shortest-path", "diameter"])
-def test_an_update_asks_for_it(task):
+def test_updates_use_the_nearest_solution(task):
     options = {"task": task, "n_iterations": 8, "sizes": (9,), "seed": 1, "loss_steps": (0.5, 1.0)}
     state = started(**options, nearest_solution=0.8)
     batch = LevelStream(state.config).batch(0)

@@ -93,7 +93,7 @@ def test_its_options_are_checked():
     assert changed(tiny(model="TwoLayerNCA", hidden=12), model="NCA").model_options == {}
 
 
-def test_none_is_the_default_unless_the_constructor_takes_it_for_something_else(registered):
+def test_none_means_the_default_unless_the_constructor_uses_it(registered):
     assert changed(tiny(model="TwoLayerNCA", hidden=12), hidden=None).model_options == {}
     assert changed(tiny(model="NCA", kernel_size=5), kernel_size=None, state_limit=None).model_options == {}
 

@@ -33,7 +33,7 @@ def run_in_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
     "options",
     [pytest.param(some, id=name, marks=() if name in FEW else pytest.mark.slow) for name, some in OPTIONS.items()],
 )
-def test_every_option_is_that_of_the_cpu(
+def test_every_option_works_as_on_the_cpu(
     options: dict[str, object], gpu: SimulatedGpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tiny(**options)
@@ -98,7 +98,7 @@ def test_a_run_that_diverges_ends_at_the_next_line(gpu: SimulatedGpu, tmp_path: 
     assert loaded(tmp_path, state.config).update == 0
 
 
-def test_the_command_trains_there(gpu: SimulatedGpu, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_trains_on_the_gpu(gpu: SimulatedGpu, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A run with pictures, whose end on the CPU waits for the GPU."""
     options = {"n_channels": 6, "n_iterations": 4, "sizes": [6], "batch_size": 8, "n_updates": 4}
     policy = train_by_name("fast", out=tmp_path, device="cuda", log_every=2, validate_every=4, **options)

@@ -132,7 +132,7 @@ class TestPictures:
             assert image.size == (1080, 1404)
         assert "loss 0.1000, path 14.2, 640 levels/s" in capsys.readouterr().out
 
-    def test_nothing_happened_nothing_drawn(self, tmp_path):
+    def test_without_updates_nothing_is_drawn(self, tmp_path):
         with opened(tmp_path, CONFIG):
             pass
         assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
@@ -212,7 +212,7 @@ class TestTensorBoard:
         assert scalars["training/levels_per_second"][0] == (10, 640)
         assert len(list((tmp_path / "tb").iterdir())) == 1, "one writer, for readers that know of no other"
 
-    def test_a_run_that_was_begun_without_has_all_events(self, tmp_path):
+    def test_a_run_that_began_without_tensorboard_has_all_events(self, tmp_path):
         with opened(tmp_path, CONFIG) as report:
             report(logged(10), None)
         assert not (tmp_path / "tb").exists()

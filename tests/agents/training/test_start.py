@@ -82,7 +82,7 @@ def test_a_model_file_with_max_pooling(tmp_path):
         ({"n_channels": 9}, "nca-shortest-path-exact-weights has 10 channels, the model only 9"),
     ],
 )
-def test_what_does_not_fit_is_refused(changes, message):
+def test_networks_that_do_not_fit_are_refused(changes, message):
     refused(message, changed, CONFIG, **changes)
 
 

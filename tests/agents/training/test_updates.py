@@ -208,7 +208,7 @@ def test_members_of_a_pool_whose_states_explode_start_anew(value):
     assert (pool.states[[0, 1, 2, 3, 5, 7]] == 0).all()
 
 
-def test_what_is_wrong_when_it_is_due_starts_anew():
+def test_wrong_states_start_again_when_they_are_due():
     levels = LevelStream(tiny(batch_size=12)).batch(0)
     pool = pool_of(levels, 2, Patience(per_tile=1.5, more=3))
     lengths = levels.target.sum(axis=(1, 2))
@@ -305,7 +305,7 @@ def test_levels_that_had_no_time_do_not_count():
     assert make_updates(state, 1) == [pytest.approx(expected, rel=1e-4)]
 
 
-def test_what_does_not_count_yields_no_gradient():
+def test_uncounted_levels_have_no_gradient():
     state = started(n_iterations=3, loss_after=1000.0)
     before = [parameter.detach().clone() for parameter in state.model.parameters()]
     assert update(state, LevelStream(state.config).batch(0), ALONE) == 0
@@ -419,7 +419,7 @@ def test_a_gradient_that_is_not_finite_is_noticed_before_it_does_harm(monkeypatc
         ("xpu:99", "device='xpu:99', but torch finds [0-9]+ XPU devices here"),
     ],
 )
-def test_devices_that_are_none(device, message):
+def test_unknown_devices_are_refused(device, message):
     refused(message, find_workers, device)
 
 
@@ -567,7 +567,7 @@ def check_that_it_trains(config: TrainingConfig, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("n", [15, pytest.param(1000, marks=pytest.mark.slow)])
-def test_what_is_accepted_trains(tmp_path_factory, n):
+def test_accepted_configurations_can_train(tmp_path_factory, n):
     @settings(max_examples=n)
     @given(CONFIGS)
     def check(config: TrainingConfig | None) -> None:
