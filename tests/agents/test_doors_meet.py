@@ -197,9 +197,7 @@ MORE = [
 
 @pytest.mark.usefixtures("without_pictures")
 @some_and_all("rows", TRAINED, [*TRAINED, *MORE])
-def test_trained_policies_are_for_the_task_of_their_training(
-    rows: list[tuple[type[Policy], str]], tmp_path: Path
-) -> None:
+def test_trained_policies_are_for_their_task(rows: list[tuple[type[Policy], str]], tmp_path: Path) -> None:
     for model, task in rows:
         folder = tmp_path / f"{model.__name__}-{task}"
         policy = train(configured(model, task), out=folder, **FEW)
