@@ -28,21 +28,21 @@ METRICS = {
     "paper_accuracy": "paper's accuracy",
 }
 """Metric of a card -> heading of its column."""
-DOUBTS = Path(__file__).parents[1] / "where-they-fail.json"
+DOCS = Path(__file__).parents[1]
+DOUBTS = DOCS / "where-they-fail.json"
 """The results of `python -m tools.make_doubts`."""
-EXACT_WEIGHTS = Path(__file__).parents[1] / "exact-weights.md"
 LEGENDS: Mapping[str, Any] = {
     "shortest-path-bfs": canonical.CountingChannel,
     "all-shortest-paths": dijkstra.TwoFloodChannel,
     "depth-first": depth_first.DepthFirstChannel,
     "diameter": diameter.DiameterChannel,
-    "nca-shortest-path-exact-weights": EXACT_WEIGHTS,
-    "nca-diameter-exact-weights": EXACT_WEIGHTS,
+    "nca-shortest-path-exact-weights": DOCS / "exact-weights.md",
+    "nca-diameter-exact-weights": DOCS / "exact-weights-diameter.md",
     "nca-shortest-path-hinted": hinted_shortest_path.PathSignal,
     "nca-shortest-path-healing-hinted": hinted_healing,
     "nca-diameter-hinted": hinted_diameter,
 }
-"""Policy -> the class or module whose docstring explains its channels, or the page with a section of its name."""
+"""Policy -> the class or module whose docstring explains its channels, or the page with a section "The channels"."""
 DIRECTIONS = "The letters `u`, `l`, `d`, `r` are up, left, down, right."
 PAIRS = "`..._low` and `..._high` are two ReLUs whose difference is the signal."
 HIDDEN = "Channels called `hidden` have no assigned meaning; training determines their values."
@@ -168,7 +168,7 @@ def _text(name: str) -> str:
         return ""
     where = LEGENDS[name]
     if isinstance(where, Path):
-        return where.read_text(encoding="utf-8").partition(f"\n## {name}\n\n")[2].partition("\n## ")[0]
+        return where.read_text(encoding="utf-8").partition("\n## The channels\n\n")[2].partition("\n## ")[0]
     text = (inspect.getdoc(where) or "").partition("\n\n")[2]
     return re.sub(r"`[A-Z_*]+`", lambda match: match[0].lower(), text)
 

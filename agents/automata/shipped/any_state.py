@@ -19,7 +19,7 @@ tile of the loop. Therefore the flood also carries an endless sequence of bits, 
 The claim is about every maze of A < 2**m free tiles and every state. From A + m + 2 L + 9 iterations on (L is the
 number of moves of the path), PATH is the canonical path, or empty if no route exists. z3 proves the value of every
 signal after t iterations from a fresh start, and lemmas about any state (`AnyState.claims`). The argument that loops
-cannot last is on paper (`docs/any-state.md`).
+cannot last is on paper (`docs/any-state-argument.md`).
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class AnyState:
         return Theorem(axioms, ghosts, paths.answers, signals=holds, further=self.claims, shown=shown)
 
     def claims(self, steps: Steps) -> Iterator[Claim]:
-        """Yield lemmas about one or two iterations from any state. The argument in `docs/any-state.md` uses them."""
+        """Yield the lemmas about one or two iterations from any state that `docs/any-state-argument.md` uses."""
         s, near, heard, maze, never = self.signals, self.of("NEAR"), self.of("HEARD"), steps.picture, steps.t < 0
         places = [CENTRE, *(moved(CENTRE, tap) for tap in DIRECTIONS)]
         anything = steps.state("held")
