@@ -43,7 +43,7 @@ COLUMNS = {
     "marks": "nearest-target",
     "answers of several channels": "path-and-room",
 }
-"""Column of the page's table -> the task with which the column is tested."""
+"""Kind of task -> the task with which it is tested."""
 
 
 class Own(Policy):
@@ -293,25 +293,31 @@ ARCHITECTURES: dict[str, str | type[Policy]] = {
     "`NCA`": "NCA",
     "`GCN`": "GCN",
     "`GAT`": "GAT",
-    "`MLP`, for one size": "MLP",
+    "`MLP`": "MLP",
     "your own, whose constructor takes `task`": Own,
-    "your own, for `shortest-path` alone": Fixed,
+    "your own, without the argument `task`": Fixed,
 }
 """Row of the page's table -> the architecture with which the row is tested."""
 
 
+EVERY, ALONE = "every task", "the task of the class alone"
+"""Entries of the page's table."""
+
+
 def promised() -> dict[tuple[str, str], tuple[str, tuple[str, ...]]]:
-    """Return the page's table by row and column: the commands that work, and the formats of `export`."""
+    """Return what the page promises, by architecture and kind of task: the commands that work, and export formats."""
     rows = [line.strip("| ").split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("| ")]
-    begin = next(i for i, row in enumerate(rows) if row[0] == "architecture" and row[-1] == "`export`")
-    header, table = rows[begin], rows[begin + 1 : begin + 1 + len(ARCHITECTURES)]
-    assert [row[0] for row in table] == [*ARCHITECTURES]
-    assert header[1:-1] == [*COLUMNS]
-    return {
-        (row[0], column): (said, tuple(row[-1].replace("none", "").split(", ")))
-        for row in table
-        for column, said in zip(header[1:-1], row[1:-1], strict=True)
-    }
+    begin = rows.index(["architecture", "tasks", "formats of `export`"]) + 1
+    table = rows[begin : begin + len(ARCHITECTURES)]
+    assert [row for row, _, _ in table] == [*ARCHITECTURES]
+    assert {tasks for _, tasks, _ in table} == {EVERY, f"{EVERY}, on mazes of one size", ALONE}
+    cells = dict[tuple[str, str], tuple[str, tuple[str, ...]]]()
+    for row, tasks, formats in table:
+        for column in COLUMNS:
+            works = "all but `evolve`" if column == "answers of several channels" else "all"
+            said = "none" if tasks == ALONE and column != "`shortest-path`" else works
+            cells[row, column] = said, tuple(formats.replace("none", "").split(", "))
+    return cells
 
 
 CELLS = promised()
