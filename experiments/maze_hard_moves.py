@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.answer_moves import moves_to_target, walked
 from experiments.kept import Record, kept
 from experiments.maze_hard import N_ITERATIONS, N_VALIDATED, cut_answers
 from maze_nca_gym.agents import evaluate, load, train
@@ -28,12 +29,10 @@ from maze_nca_gym.mazes import KINDS, LevelSet, Task, Tile, Tiles, register_task
 from maze_nca_gym.mazes.benchmark_sets.hard import ORDER
 from maze_nca_gym.mazes.benchmark_sets.original import read_original
 from maze_nca_gym.mazes.guidance import STEPS, Guidance
-from maze_nca_gym.mazes.solvers import distances, is_optimal, shortest_path
+from maze_nca_gym.mazes.solvers import is_optimal, shortest_path
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH
 
 NAME = "maze-hard-with-moves"
-NEVER = 2**30
-"""An iteration that no rollout reaches, so the loss leaves the tile out."""
 STAGES: tuple[dict[str, Any], ...] = (
     {"n_updates": 5000, "pool_fresh": 0.2},
     {"n_updates": 3000, "pool_fresh": 0.08, "learning_rate": 3e-3},
@@ -42,44 +41,25 @@ STAGES: tuple[dict[str, Any], ...] = (
 """Options of successive trainings. Each training starts from the weights of the training before."""
 
 
-def walked(level: NDArray[np.uint8], label: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the (n, 2) tiles of a level's answer in order, from the source to the target.
-
-    Args:
-        level: (H, W) uint8 tiles.
-        label: (H, W) bool, the tiles of its answer.
-    """
-    away = distances(np.where(label, level, Tile.WALL), np.argwhere(level == Tile.TARGET)[0])
-    return np.argwhere(label)[np.argsort(-away[label])]
-
-
 def answer_moves(tiles: Tiles, labels: NDArray[np.bool_]) -> Callable[[Tiles], Guidance]:
     """Return the guidance of levels that have the walls of some solved levels and whose target lies on their answers.
 
-    The answer of a level gives the move at each of its tiles that lie before the target. Such a tile counts from the
-    iteration that equals the number of its moves to the target. Walls and the target have no move and count at once.
-    No other tile counts, and neither does any tile of a level with other walls.
+    The answer of a level gives the move at each of its tiles that lie before the target (`moves_to_target`). No tile
+    of a level with other walls counts, except for its walls.
 
     Args:
         tiles: (N, H, W) uint8, the solved levels.
         labels: (N, H, W) bool, their answers.
     """
-    answers = {(level == Tile.WALL).tobytes(): walked(level, label) for level, label in zip(tiles, labels, strict=True)}
-    names = {step: i for i, step in enumerate(STEPS.values())}
+    targets = np.argwhere(tiles == Tile.TARGET)[:, 1:]
+    paths = map(walked, labels, targets)
+    answers = {(level == Tile.WALL).tobytes(): path for level, path in zip(tiles, paths, strict=True)}
 
-    def guidance(levels: Tiles) -> Guidance:
-        channels = np.zeros((len(levels), len(STEPS), *levels.shape[1:]), np.bool_)
-        after = np.where(levels == Tile.WALL, 0, NEVER).astype(np.int32)
-        for i, level in enumerate(levels):
-            answer = answers.get((level == Tile.WALL).tobytes(), np.empty((0, 2), np.int64))
-            n_before = np.flatnonzero(level[tuple(answer.T)] == Tile.TARGET).max(initial=-1)
-            for k in range(n_before):
-                row, col = answer[k]
-                channels[i, names[tuple(answer[k + 1] - answer[k])], row, col] = True
-            after[i][tuple(answer[: n_before + 1].T)] = np.arange(n_before, -1, -1)
-        return Guidance(channels, after)
+    def path_of(level: Tiles) -> NDArray[np.int64]:
+        answer = answers.get((level == Tile.WALL).tobytes(), np.empty((0, 2), np.int64))
+        return answer[: np.flatnonzero(level[tuple(answer.T)] == Tile.TARGET).max(initial=-1) + 1]
 
-    return guidance
+    return lambda levels: moves_to_target(levels, map(path_of, levels))
 
 
 def measured(model: str, levels: str) -> Record:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from experiments.answer_moves import NEVER
 from experiments.maze_hard import cut_answers
-from experiments.maze_hard_moves import NAME, NEVER, answer_moves, walked, write_network
+from experiments.maze_hard_moves import NAME, answer_moves, write_network
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.leaderboard.answers import EXACT, OPTIMAL, VALID
 from maze_nca_gym.agents.evaluation.leaderboard.board import Board
@@ -34,15 +35,6 @@ ROOT = Path(__file__).parents[2]
 def solved():
     tiles = find_benchmark_set("maze-hard-train-30-redrawn").levels(4).tiles
     return tiles, shortest_path(tiles, order="DLRU")
-
-
-def test_an_answer_is_walked_from_source_to_target(solved):
-    for level, label in zip(*solved, strict=True):
-        path = walked(level, label)
-        assert level[tuple(path[0])] == Tile.SOURCE
-        assert level[tuple(path[-1])] == Tile.TARGET
-        assert (np.abs(np.diff(path, axis=0)).sum(axis=1) == 1).all()
-        assert len(path) == label.sum()
 
 
 def test_moves_of_parts_are_the_first_moves_of_shortest_paths_and_count_on_the_answer_alone(solved):
