@@ -19,7 +19,7 @@ from functools import partial
 from importlib import import_module
 from itertools import cycle, product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import yaml
@@ -71,6 +71,9 @@ class Arguments:
     """Seeds. Each algorithm, size and family has a run for each seed."""
     n_steps: int | None = None
     """Steps of a run; by default `n_timesteps` of the hyperparameters."""
+    precision: Literal["float32", "bfloat16"] | None = None
+    """Number format of an automaton's iterations; by default that of the hyperparameters. Without AVX512_BF16, bfloat16
+    is slow on a CPU."""
     jobs: int = 1
     """Number of runs at the same time, each on one thread."""
     out: Path = Path("runs/baselines")
@@ -157,10 +160,16 @@ def make_run(algorithm: str, options: dict[str, Any], family: str, size: int, se
         `wall_seconds`: duration of the training.
     """
     command = f"python -m experiments.baselines --algorithms {algorithm} --sizes {size} --families {family}"
+    precision = options.get("policy_kwargs", {}).get("precision")
     about = {
-        "command": f"{command} --seeds {seed} --n-steps {options['n_timesteps']}",
+        "command": f"{command} --seeds {seed} --n-steps {options['n_timesteps']}"
+        + (f" --precision {precision}" if precision else ""),
         "data": f"fresh {family} levels at {size}x{size}, by the rewards of {ID} alone",
+        "supervision": "rewards",
         "hyperparameters": options,
+        "device": "cpu",
+        "processes": 1,
+        "threads": 1,
         "versions": versions(),
     }
     Path(folder).mkdir(parents=True, exist_ok=True)
@@ -180,6 +189,7 @@ def make_run(algorithm: str, options: dict[str, Any], family: str, size: int, se
     began = time.monotonic()
     model.learn(options["n_timesteps"], callback=points)
     wall_seconds = time.monotonic() - began
+    write_json(Path(folder, DESCRIPTION), {**about, "seconds": wall_seconds})
     test, _ = evaluate_policy(model.policy, unseen(family, size, 128), N_TEST)
     curve_ = [(point.n_steps, point.seconds, point.held_out[family]) for point in points.points]
     return {"curve": curve_, "test": float(np.mean(test)), "wall_seconds": wall_seconds}
@@ -267,6 +277,8 @@ def main() -> None:
         options = hyperparameters(Path(__file__).parent / "hyperparameters" / f"{algorithm}.yml")
         if arguments.n_steps is not None:
             options["n_timesteps"] = arguments.n_steps
+        if arguments.precision is not None and options["policy"] == "NCAActorCriticPolicy":
+            options["policy_kwargs"] |= {"precision": arguments.precision}
         file = arguments.out / f"{algorithm}-{family}-{size}-{seed}.json"
         calls[file] = (algorithm, options, family, size, seed, str(file.with_suffix("")))
         keys.append((algorithm, family, size))

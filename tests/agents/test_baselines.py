@@ -17,6 +17,7 @@ from experiments import baselines
 from experiments.kept import kept
 from maze_nca_gym.agents.evaluation.leaderboard.entrants import learned_from
 from maze_nca_gym.agents.evaluation.statistics import bootstrap
+from tools.publish_model import origin
 
 
 def test_a_row_an_algorithm_and_nothing_is_run_twice(
@@ -26,7 +27,7 @@ def test_a_row_an_algorithm_and_nothing_is_run_twice(
     monkeypatch.setattr(
         baselines, "all_kept", lambda _, make, calls, n: [kept(file, make, *calls[file]) for file in calls]
     )
-    options = "--algorithms ppo-nca a2c --sizes 3 --families random --seeds 0 1 --n-steps 512"
+    options = "--algorithms ppo-nca a2c --sizes 3 --families random --seeds 0 1 --n-steps 512 --precision float32"
     monkeypatch.setattr(sys, "argv", f"x {options} --out {tmp_path}".split())
     baselines.main()
     first = capsys.readouterr().out
@@ -52,7 +53,10 @@ def test_a_row_an_algorithm_and_nothing_is_run_twice(
     folder = tmp_path / "ppo-nca-random-3-1"
     about = json.loads((folder / "config.json").read_text())
     assert about["hyperparameters"]["gamma"] == 0
-    assert about["command"].endswith("--algorithms ppo-nca --sizes 3 --families random --seeds 1 --n-steps 512")
+    assert about["hyperparameters"]["policy_kwargs"]["precision"] == "float32"
+    card = origin(about, about["seconds"])
+    assert (card["made_by"], card["supervision"]) == (about["command"], "rewards")
+    assert about["command"].endswith(" --families random --seeds 1 --n-steps 512 --precision float32")
     assert learned_from(str(folder / "model.safetensors")) == ("rewards", about["data"])
 
 

@@ -24,7 +24,8 @@ from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import one_hot
 
-HELD = [name for name in list_policies(all=True) if "-baseline" not in name] + ["nca-shortest-path-baseline"]
+OTHERS = ("gat-shortest-path-baseline", "gcn-shortest-path-baseline", "nca-shortest-path-rewards")
+HELD = [name for name in list_policies(all=True) if name not in OTHERS]
 
 
 class Gated(Policy):

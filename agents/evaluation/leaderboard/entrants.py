@@ -85,7 +85,7 @@ def learned_from(name: str | None) -> tuple[str, str]:
             check(about["supervision"] in SUPERVISIONS, f"unknown supervision {about['supervision']!r}")
             return about["supervision"], data
         if options is None:
-            return ("rewards", data) if "hyperparameters" in about else ("by hand", "no mazes")
+            return "by hand", "no mazes"
         taught = "guidance" if options.get("guidance") else "answers"
         return "rule" if "certificate" in about else taught, data
     except (OSError, ValueError, TypeError, KeyError, AttributeError):  # no run's folder, or one that does not say it
