@@ -10,7 +10,7 @@ from experiments import answer_moves
 from experiments.answer_moves import NEVER, with_own_moves
 from maze_nca_gym.mazes import Tile, find_task, generate
 from maze_nca_gym.mazes.guidance import branches, first_steps
-from maze_nca_gym.mazes.solvers import shortest_path
+from maze_nca_gym.mazes.solvers import eccentricities, shortest_path
 
 
 def test_an_answer_is_walked_to_the_end_that_is_given():
@@ -32,6 +32,9 @@ def test_moves_of_answers_are_those_of_the_solver_and_count_on_the_answer_alone(
     for generator in generators:
         for size in (5, 12, 13):
             levels = task.generate(np.random.default_rng(size), 40, size, generator)
+            if not task.has_endpoints:  # where several paths are longest, the solver may show another one
+                away = eccentricities(levels).reshape(len(levels), -1)
+                levels = levels[(away == away.max(axis=1, keepdims=True)).sum(axis=1) == 2]
             answers, of_solver, moves = task.solve(levels), solver(levels), with_own_moves(task).guide(levels)
             np.testing.assert_array_equal(moves.after < NEVER, answers | (levels == Tile.WALL))
             np.testing.assert_array_equal(moves.after[answers], of_solver.after[answers])
@@ -45,7 +48,9 @@ def test_moves_of_answers_are_those_of_the_solver_and_count_on_the_answer_alone(
 @pytest.mark.usefixtures("forgotten", "without_pictures")
 def test_a_study_is_measured_with_and_without_moves(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(
-        answer_moves.STUDIES, "diameter", answer_moves.Study({"task": "diameter", "batch_size": 8}, {("perfect", 6): 4})
+        answer_moves.STUDIES,
+        "diameter",
+        answer_moves.Study({"task": "diameter", "batch_size": 32, "pool_size": 32}, {("perfect", 6): 4}),
     )
     for moves in ("none", "answer", "every-tile"):
         answer_moves.main("diameter", moves, n_updates=2, test=True, out=tmp_path)
