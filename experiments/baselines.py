@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -175,7 +176,8 @@ def make_run(algorithm: str, options: dict[str, Any], family: str, size: int, se
     Path(folder).mkdir(parents=True, exist_ok=True)
     write_json(Path(folder, DESCRIPTION), about)
     module, name = ALGORITHMS[algorithm].split(":")
-    own = {key: scheduled(value) for key, value in options.items() if key not in ("policy", "n_envs", "n_timesteps")}
+    given = deepcopy(options)  # an algorithm may change the keywords of its policy
+    own = {key: scheduled(value) for key, value in given.items() if key not in ("policy", "n_envs", "n_timesteps")}
     if "optimizer_class" in own.get("policy_kwargs", {}):
         optimiser = OPTIMISERS[own["policy_kwargs"]["optimizer_class"]].make
         own["policy_kwargs"] = own["policy_kwargs"] | {"optimizer_class": optimiser}
