@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -17,12 +19,15 @@ from maze_nca_gym.support.tables import Table
 from ...policies.registry import list_policies
 from ..figure_options import FigureFormat, FigureWidth
 from ..records import Results
-from .answers import EXACT, OPTIMAL
+from .answers import CANONICAL, EXACT, FIRST_MOVE, FOLLOWED, OPTIMAL, VALID
 from .rows import (
     OTHER_TIES,
+    RESTARTED,
+    REUSED,
     SUPERVISIONS,
-    UNSTATED,
+    WHOLE,
     Measured,
+    Published,
     Standing,
     lines_of,
     main_score,
@@ -35,95 +40,113 @@ from .rows import (
 BOARD, PAGE, SOURCES, PICTURE = "leaderboard.json", "leaderboard.md", "leaderboard-sources.md", "leaderboard"
 _HARD, _ALONE, _WITH_MOVES = "maze-hard-30", "answers-DLRU", "moves-DLRU"
 """A set, and the names of two trainings on the answers of its training mazes."""
-_HEAD = f"""# Leaderboard
+_KINDS = {
+    "answers": ("answers",),
+    "answers and first moves": ("answers and their moves", "guidance"),
+    "rule or by hand": ("rule", "by hand"),
+}
+"""Column of the table of the best solvers -> the supervisions of its solvers."""
+_HEAD = """\
+# Leaderboard
 
-This page compares published networks with the policies of this package: the percentage of mazes that each solver
-answers correctly. `maze-nca-gym bench` made the page and a second page with the [sources]({SOURCES}), which lists the
-training and the measurement behind each row.
+Which networks solve the mazes of published benchmarks? This page compares published networks with the policies of this
+package. `maze-nca-gym bench` made it.
 """
-_SUMMARY = f"""\
-## The best of each kind
-
-Two figures are comparable if they share three things:
-
-1. The set and the score: the figures stand in the same row of this table.
-2. The supervision: the columns of this table, or the entry *learns from* in the tables below.
-3. The training mazes. They often differ within a row, and the [sources]({SOURCES}) list them. For example, on Maze-Hard
-   `nca-shortest-path` learned from generated mazes, and the published networks from 1,000 mazes of Maze-Hard.
-"""
-_COLUMNS = """
-The columns differ in training:
-
-- **published** and **published, search**: networks of other publications. They learned from solutions alone, unless the
-  cell names something else. A solver that *searches* runs several times on a maze and chooses an answer without knowing
-  the solution.
-- **answers**: networks that learned from solutions alone.
-- **answers and their moves**: networks that learned from solutions and from the first move at each tile of a solution.
-- **guidance**: networks that learned from solutions and from the first move at every tile.
-- **rule, by hand**: networks that learned from an automaton, and weights that were written from rules or by hand.
-
-† marks figures on other mazes of the same kind. *Peak* means that the checkpoint was selected on the test mazes, so the
-figure flatters the solver.
-"""
-_SOURCES = f"""# Leaderboard: sources
-
-How each row of the [leaderboard]({PAGE}) was trained and measured, set by set. Made by `maze-nca-gym bench`.
-"""
-_PICTURE = f"""\
-![Percent solved against weights, a panel for each set and score]({PICTURE}.png)
-
-The picture contains the sets with published results on the same mazes. The tables below contain all sets. The vertical
-axis is stretched towards 100 %: each equal step up halves the failures. Rings are solvers that search.
-"""
-_EXPLANATION = f"""
+_EXPLANATION = f"""\
 ## How to read the tables
 
-- A figure with a range in brackets was measured here. The range is the 95 % interval (Wilson's).
-- Other figures are published or are means of several seeds. ± is a standard deviation.
-- A name in `code font` is a policy of this package. Other measured rows are networks or files that the package does not
-  include.
-- † marks published figures on other mazes of the same kind.
-- {OTHER_TIES} marks exact labels of solvers that break ties in another order than the labels. Such a solver can have
-  0 % *exact label* and 100 % *valid and optimal*.
-
-The column **learns from** names the supervision. Compare rows with the same entry, and look at their training mazes in
-the [sources]({SOURCES}):
+The entry *learns from* names the supervision of a network:
 
 | learns from | training |
 |---|---|
 {chr(10).join(f"| *{name}* | {how} |" for name, how in SUPERVISIONS.items())}
 
-*Search* is added for solvers that run several times on a maze and choose an answer without knowing the solution. *Peak*
-is added if the checkpoint was selected on the test mazes, so that the figure flatters the solver.
-
-| score | counts |
+| mark | meaning |
 |---|---|
-| **exact label** | mazes in which every tile equals the set's single label. If shortest paths tie, another shortest \
-path counts as wrong, so this score is at most *valid and optimal*. The labels of Maze-Hard are breadth-first paths \
-from the start, with ties in the order down, left, right, up |
-| **canonical** | mazes with the one shortest path that this package trains on, in the policy's order of directions |
-| **valid** | mazes with one line of free tiles from start to goal |
-| **valid and optimal** | mazes with such a line that is as short as possible |
-| **first move** | if a maze is solved from every tile: the paths with a first move that comes nearer to the goal |
-| **moves followed** | the tiles from which a walk that always takes the first move is a shortest path |
-| **restarted** | on edit streams: the mazes that are solved if the policy starts each maze from zeros, for the \
-number of iterations in the sources. Any shortest path counts, and an empty path if there is no route |
-| **reused** | on edit streams: the mazes that are solved if the policy starts each maze from its last state on the \
-previous maze, for the same number of iterations |
-| **restarted whole**, **reused whole** | the streams in which all mazes are solved |
+| *search* | the solver runs several times on a maze and chooses an answer without knowing the solution |
+| *peak* | the checkpoint was selected on the test mazes, so that the figure flatters the solver |
+| † | a published figure on other mazes of the same kind |
+| {OTHER_TIES} | the solver breaks ties in another order than the labels: optimal paths can score 0 % *exact label* |
+| 99.7 (99.1 to 99.9) | measured here, with the 95 % interval (Wilson's) |
+| 98 ± 1.8 | mean and standard deviation of several seeds |
+| `name` | a policy of this package; other measured rows are networks or files that the package does not include |
+"""
+_BEST = """\
+## The best on each set
 
-The mazes of a stream are alike, and so are the tiles of a maze. The intervals therefore treat a stream or a maze as one
-case that is solved completely or not at all.
+Each cell shows a percentage of solved mazes and the solver that reaches it. *Published* is the best published solver
+without search, which learned from *answers* unless the cell names something else. The other columns are the best
+solvers of this package by supervision, where *first moves* includes *answers and their moves* and *guidance*. The
+tables of the sets also contain published solvers with search.
+"""
+_FAIR = f"""
+**Figures in a row share the score and, except for †, the mazes, but not always the training mazes.** For example, on
+Maze-Hard `nca-shortest-path` learned from generated mazes, and the published networks learned from 1,000 mazes of
+Maze-Hard. A second page lists the [sources]({SOURCES}): the training and the measurement behind each row.
+"""
+_PICTURE = f"""\
+The picture shows the sets with published results on the same mazes. The vertical axis is stretched towards 100 %: each
+equal step up halves the failures. Rings are solvers that search.
+
+![Percent solved against weights, a panel for each set and score]({PICTURE}.png)
+"""
+_COUNTS = {
+    EXACT: "mazes in which every tile equals the set's single label. If shortest paths tie, another shortest path "
+    "counts as wrong, so that this score is at most *valid and optimal*. The labels of Maze-Hard are breadth-first "
+    "paths from the start, with ties in the order down, left, right, up",
+    CANONICAL: "mazes with the one shortest path that this package trains on, in the policy's order of directions",
+    VALID: "mazes with one line of free tiles from start to goal",
+    OPTIMAL: "mazes with one line of free tiles from start to goal that is as short as possible",
+    FIRST_MOVE: "if a maze is solved from every tile: the paths with a first move that comes nearer to the goal",
+    FOLLOWED: "the tiles from which a walk that always takes the first move is a shortest path. The interval treats a "
+    "maze as one case, because its tiles are alike",
+    RESTARTED: "on edit streams: the mazes that are solved if the policy starts each maze from zeros, for the number "
+    "of iterations in the sources. Any shortest path counts, and an empty path if there is no route. The interval "
+    "treats a stream as one case that is solved completely or not at all, because its mazes are alike",
+    REUSED: "the same, if the policy starts each maze from its last state on the previous maze",
+    WHOLE[RESTARTED]: "the streams in which all mazes are solved, starting from zeros",
+    WHOLE[REUSED]: "the streams in which all mazes are solved, starting from the last state",
+}
+"""Score -> what it counts."""
+_FURTHER = """\
+## Further sets
+
+No results are published on these sets. The score is *{score}*. For each set the table lists the solvers that solve
+everything, and the percentage of each other solver.
+"""
+_SOURCES = f"""# Leaderboard: sources
+
+How each row of the [leaderboard]({PAGE}) was trained and measured, set by set. Made by `maze-nca-gym bench`. Each entry
+begins with the scores in percent.
+
+- **Measured here**: next come the number of instances (mazes or streams), the iterations on each maze and the time,
+  then the supervision with the training mazes, and the search.
+- **Published**: next come the moment of training (*last* is the end, and the *best moment on the test mazes* flatters
+  the solver), the number of trainings, the mazes on which the solver was measured, the supervision with the training
+  mazes, and the search. *From* names the publication, and *read* the part of it that we read.
 """
 
 
+def _meanings(scores: Iterable[str]) -> str:
+    """Return a table in Markdown of what scores count."""
+    rows = [(f"*{score}*", counts) for score, counts in _COUNTS.items() if score in scores]
+    return Table(("score", "counts"), rows).markdown()
+
+
 def _shown(line: Standing, name: str) -> str:
-    """Return a solver's name on the page of a set: in code font if `load` knows it, with † if it was measured on other
-    mazes."""
-    if line.is_ours:
+    """Return a solver's name on the page of a set: in code font if `load` knows it, with a link if it was published, with
+    † if it was measured on other mazes."""
+    if not isinstance(line.entry, Published):
         is_included = line.name.removeprefix("symmetrised:") in list_policies(all=True)
         return f"`{line.name}`" if is_included else line.name
-    return line.name + " †" * (line.entry.set != name or getattr(line.entry, "mazes", "same") != "same")
+    paper = re.search(r"arXiv ([\d.v]+)", line.entry.source)
+    linked = f"[{line.name}](https://arxiv.org/abs/{paper[1]})" if paper else line.name
+    return linked + " †" * (line.entry.set != name or line.entry.mazes != "same")
+
+
+def _weights(line: Standing) -> str:
+    """Return the number of weights of a line, or an empty text if it is unknown."""
+    return "" if line.entry.weights is None else f"{line.entry.weights:,}"
 
 
 def _percentage(line: Standing, score: str) -> str:
@@ -132,9 +155,15 @@ def _percentage(line: Standing, score: str) -> str:
     return percentage + f" {OTHER_TIES}" * (score == EXACT and line.has_other_ties) + spread
 
 
-def _measured_on(benchmark: BenchmarkSet, ns: set[int]) -> str:
+def _instances(benchmark: BenchmarkSet) -> str:
+    """Return the plural of the instances of a set."""
+    return "mazes" if benchmark.stream == 1 else "streams"
+
+
+def _measured_on(benchmark: BenchmarkSet, rows: Iterable[Measured]) -> str:
     """Return in words on how many instances of a set its rows were measured here; rows may have different numbers."""
-    kind = f"streams of {benchmark.stream} mazes" if benchmark.stream > 1 else "mazes"
+    ns = {row.n for row in rows}
+    kind = _instances(benchmark) + f" of {benchmark.stream} mazes" * (benchmark.stream > 1)
     if ns == {benchmark.n}:
         return f"measured here on all {benchmark.n:,} {kind}"
     n = " to ".join(f"{number:,}" for number in sorted({min(ns), max(ns)}))
@@ -142,11 +171,14 @@ def _measured_on(benchmark: BenchmarkSet, ns: set[int]) -> str:
 
 
 def _cell(line: Standing, score: str, name: str) -> str:
-    """Return the percentage of a line with its name and weights."""
-    weights = "" if line.entry.weights is None else f", {line.entry.weights:,} weights"
-    other = "" if line.is_ours or line.entry.supervision == "answers" else f", from {line.entry.supervision}"
-    other += ", peak" if line.entry.learns_from.endswith(", peak") else ""
-    return f"{line.text(score)[0]}: {_shown(line, name)}{weights}{other}"
+    """Return the percentage of a line with its name, and with what its column and its set do not state."""
+    facts, entry, benchmark = [_shown(line, name)], line.entry, BENCHMARK_SETS[name]
+    if isinstance(entry, Measured):
+        facts += [f"on {entry.n:,} {_instances(benchmark)}"] * (entry.n < benchmark.n)
+    else:
+        facts += [f"from {entry.supervision}"] * (entry.supervision != "answers")
+        facts += ["*peak*"] * (entry.learns_from.endswith(", peak"))
+    return f"{line.text(score)[0]}: {', '.join(facts)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,79 +195,98 @@ class Board(Results[Measured]):
         """Return a page: the best solver of each kind, then a table for each set with a row, published results
         included.
 
-        Sets without published results are folded away at the end, unless no set has published results.
+        Sets without published results share a short table at the end, unless there are no others.
 
         Args:
             picture: whether the page shows the file that `draw` writes.
         """
-        compared: list[str] = []
-        alone: list[str] = []
-        for name, rows in self.by_set().items():
-            benchmark, others = BENCHMARK_SETS[name], published_beside(name)
-            scores, cells = scores_of(rows, others), []
-            for line in lines_of(rows, others):
-                weights = "" if line.entry.weights is None else f"{line.entry.weights:,}"
+        by_set = self.by_set()
+        others = {
+            name: [result for result in published_beside(name) if result.set == name or result.set not in by_set]
+            for name in by_set
+        }
+        full = [name for name in by_set if others[name]] or list(by_set)
+        sections, shown = list[str](), set[str]()
+        for name in full:
+            benchmark, rows = BENCHMARK_SETS[name], by_set[name]
+            scores, cells = scores_of(rows, others[name]), []
+            for line in lines_of(rows, others[name]):
                 percentages = (_percentage(line, score) for score in scores)
-                cells.append((_shown(line, name), weights, line.entry.learns_from, *percentages))
-            tiles = f"{benchmark.side} x {benchmark.side} tiles"
-            facts = [*benchmark.stands_for.split("; "), tiles, *f"source: {benchmark.source}".split("; ")]
-            facts.append(_measured_on(benchmark, {row.n for row in rows}))
-            bullets = [f"- {fact[0].upper()}{fact[1:]}" for fact in facts]
+                cells.append((_shown(line, name), _weights(line), line.entry.learns_from, *percentages))
+            tiles = f"{benchmark.stands_for}; {benchmark.side} x {benchmark.side} tiles"
+            facts = [f"- **Mazes**: {tiles}", f"- **Source**: {benchmark.source}; {_measured_on(benchmark, rows)}"]
             table = Table(("solver", "weights", "learns from", *scores), cells, ("weights", *scores))
-            page = compared if others else alone
-            page += [f"## {name}", "", *bullets, "", notes_of(rows, others), "", table.markdown(), ""]
-        if compared and alone:
-            alone = ['<details markdown="1">', "<summary>Sets without published results</summary>", "", *alone]
-            alone += ["</details>", ""]
+            sections += [f"## {name}", "", *facts, "", notes_of(rows, others[name]), "", table.markdown(), ""]
+            shown |= {*scores}
+        if further := [name for name in by_set if name not in full]:
+            main = list(dict.fromkeys(main_score(by_set[name], ()) for name in further))
+            sections += [_FURTHER.format(score="* or *".join(main)), self._further(further).markdown(), ""]
+            shown |= {*main}
         best = self.best()
-        summary = [_SUMMARY, *self._from_the_same_answers(), best.markdown(), _COLUMNS] if best.rows else []
-        return "\n".join([_HEAD.rstrip() + "\n", *summary, _PICTURE * picture + _EXPLANATION, *compared, *alone])
+        summary = [_BEST, best.markdown(), _FAIR] if best.rows else []
+        scores_explained = ["## Scores", "", _meanings(shown), ""]
+        head = [_HEAD, *self._from_the_same_answers(), _EXPLANATION]
+        return "\n".join([*head, *summary, _PICTURE * picture, *scores_explained, *sections])
+
+    def _further(self, names: Iterable[str]) -> Table:
+        """Return a table of sets with a row for each set: the policies that solve everything, and the others."""
+        rows = []
+        for name in names:
+            measured, benchmark = self.by_set()[name], BENCHMARK_SETS[name]
+            score = main_score(measured, ())
+            lines = [line for line in lines_of(measured, ()) if score in line.values]
+            solved = [_shown(line, name) for line in lines if line.values[score] == 100]
+            others = [f"{_shown(line, name)} {''.join(line.text(score))}" for line in lines if line.values[score] < 100]
+            mazes = f"{benchmark.stands_for}; {_measured_on(benchmark, measured)}"
+            rows.append((f"`{name}`", mazes, ", ".join(solved), ", ".join(others)))
+        return Table(("set", "mazes", "solved by", "others, in percent"), rows)
 
     def best(self) -> Table:
-        """Return a table of the sets with published results: for each set, its main score, and the best solver of each
-        kind.
-
-        The kinds are published solvers without search, published solvers with search, and the supervisions of measured
-        solvers.
-        """
-        kinds = {name: (name,) for name in SUPERVISIONS if name != UNSTATED} | {"rule, by hand": ("rule", "by hand")}
-        del kinds["rule"], kinds["by hand"]
-        heads, cells = ("set", "score", "published", "published, search", *kinds), []
+        """Return a table of the sets with published results: for each set, its main score, the best published solver
+        without search, and the best measured solver of each kind of supervision."""
+        cells = []
         for name, rows in self.by_set().items():
             others = [result for result in published() if result.set == name]
             if not others:
                 continue
             main = main_score(rows, others)
             lines = [line for line in lines_of(rows, others) if main in line.values]  # the best first
-            theirs, ours = ([line for line in lines if line.is_ours == own] for own in (False, True))
-            sides = [[line for line in theirs if line.entry.searches == search] for search in (False, True)]
-            sides += [[line for line in ours if line.entry.supervision in kind] for kind in kinds.values()]
-            best_cells = (_cell(lines[0], main, name) if lines else "" for lines in sides)
-            cells.append((f"[{name}](#{name})", main, *best_cells))
-        shown = [i for i in range(len(heads)) if i < 2 or any(row[i] for row in cells)]
-        return Table([heads[i] for i in shown], [tuple(row[i] for i in shown) for row in cells])
+            ours = [line for line in lines if line.is_ours]
+            sides = [[line for line in lines if not line.is_ours and not line.entry.searches]]
+            sides += [[line for line in ours if line.entry.supervision in kinds] for kinds in _KINDS.values()]
+            best_cells = (_cell(side[0], main, name) if side else "" for side in sides)
+            cells.append((f"[{name}](#{name}), {main}", *best_cells))
+        return Table(("set and score", "published", *_KINDS), cells)
 
     def _from_the_same_answers(self) -> list[str]:
-        """Return a paragraph about networks that learned from the answers of Maze-Hard, alone and with the moves in
-        them.
+        """Return a summary of networks that learned from the answers of Maze-Hard, alone and with the moves in them.
 
         The list is empty if the board lacks the rows of either.
         """
-        lines = {line.name: line for line in lines_of(self.by_set().get(_HARD, []), published_beside(_HARD))}
-        if not {_ALONE, _WITH_MOVES} <= lines.keys():
+        lines = lines_of(self.by_set().get(_HARD, []), published_beside(_HARD))
+        ours = {line.name: line for line in lines if line.is_ours}
+        if not {_ALONE, _WITH_MOVES} <= ours.keys():
             return []
-        theirs = (line for line in lines.values() if not line.is_ours and not line.entry.searches)
-        best = max(theirs, key=lambda line: line.values.get(OPTIMAL, 0))
-        first, alone, moves = (line.text(OPTIMAL)[0] for line in (best, lines[_ALONE], lines[_WITH_MOVES]))
+        theirs = [line for line in lines if not line.is_ours and OPTIMAL in line.values]  # the best first
+        searching, best = (next(line for line in theirs if line.entry.searches == search) for search in (True, False))
+        alone, moves, published_best = (line.text(OPTIMAL)[0] for line in (ours[_ALONE], ours[_WITH_MOVES], best))
+        rows = [
+            (_shown(line, _HARD), _weights(line), line.entry.learns_from, "".join(line.text(OPTIMAL)))
+            for line in (searching, ours[_WITH_MOVES], best, ours[_ALONE])
+        ]
         return [
-            f"On Maze-Hard, the best published network of one pass is {best.name}: {first} % *valid and optimal*.\n"
-            f"Networks of this package reach {alone} % from the same answers alone, and {moves} % if they also learn\n"
-            "the moves that these answers contain.\n"
+            f"**On Maze-Hard, networks of this package solve {moves} % of the mazes if they learn from the answers\n"
+            "and from the moves that these answers contain. From the answers alone they solve\n"
+            f"{alone} %, and the best published network without search solves {published_best} %.** A maze is solved\n"
+            "if the path is valid and optimal.\n",
+            Table(("solver", "weights", "learns from", OPTIMAL), rows, ("weights", OPTIMAL)).markdown(),
+            "\n[Maze-Hard](maze-hard.md) explains the networks of this package and the fairness of the comparison.\n",
         ]
 
     def sources(self) -> str:
         """Return a Markdown page with the training and the measurement of each row, published results included."""
-        page = [_SOURCES]
+        scores = {score for row in self.rows for score in row.scores}
+        page = [_SOURCES, _meanings(scores), ""]
         for name, rows in self.by_set().items():
             lines = lines_of(rows, published_beside(name))
             page += [f"## {name}", "", '<details markdown="1">', f"<summary>{len(lines)} rows</summary>", ""]
