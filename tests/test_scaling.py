@@ -22,7 +22,7 @@ from experiments.scaling.largest import measure as measure_largest
 from experiments.scaling.largest import search
 from experiments.scaling.largest import write as write_largest
 from experiments.scaling.measure import Effort, Results, describe, measure, run_level
-from experiments.scaling.report import markdown, spread, write
+from experiments.scaling.report import machine, markdown, spread, write
 from maze_nca_gym.mazes.levels import Tile, parse
 
 SMALLEST = scaling.Arguments(max_size=8, levels=1)
@@ -85,7 +85,7 @@ def test_the_results_are_written(smallest):
     assert [cell["steps"] for cell in record["cells"]] == [cell.steps for cell in results.cells]
     assert len(record["mazes"]) == len(results.families)
     text = (folder / "scaling.md").read_text()
-    assert "Made by `the command`" in text
+    assert "`the command` made this page" in text
     assert f"**{len(results.cells)} runs, 0 violations**" in text
     assert "left out |" not in text
 
@@ -98,7 +98,7 @@ def test_left_out_levels_are_reported():
     mazes = describe("open", 16, effort)
     assert len(mazes.free) == 2
     assert len(mazes.diameters) == 1
-    assert "| open | left out (" in markdown(Results(effort, [mazes], [cell]), "")
+    assert "| open | left out |" in markdown(Results(effort, [mazes], [cell]), "", machine())
 
 
 def test_sums_of_eccentricities_are_those_of_networkx():
@@ -174,7 +174,7 @@ def test_the_network_that_computes_what_changes_is_timed_beside_searches(tmp_pat
     assert all(record["correct"] and record["path"] == 2 * record["moves"] + 2 for record in records)
     assert records[0]["moves"] == distances[place_of(tiles, Tile.TARGET)]
     write_largest(records, tmp_path)
-    assert "exact solution on\n2 of 2 mazes" in (tmp_path / "largest.md").read_text()
+    assert "exact solution on 2 of 2 mazes" in (tmp_path / "largest.md").read_text()
     with Image.open(tmp_path / "largest.png") as image:
         assert image.width > image.height
 
