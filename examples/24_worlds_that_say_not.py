@@ -90,7 +90,7 @@ def leader():
 
 
 def largest():
-    """Which lakes are the largest, by the largest square of up to 3 x 3 tiles of water in them?"""
+    """Which lakes contain the largest square of water, up to 3 x 3 tiles?"""
     water, square = 4, ("C", "U", "L", "UL")
 
     def fits(see, name):
@@ -122,7 +122,7 @@ def on_every_path():
 
 
 def pits():
-    """From which tiles that the source reaches is there no way back, if a move up leaves a ladder only?"""
+    """Which tiles can the source reach without a way back, if a move up needs a ladder?"""
     ladder = 4
 
     def reached(see):
@@ -155,7 +155,7 @@ def unseen():
 
 
 def stranded():
-    """Which tiles neither burn nor can be reached from the source without entering tiles that burn?"""
+    """Which tiles do not burn, but cannot be reached from the source without crossing fire?"""
     fire = 4
     left = fixpoint(
         "LEFT",

@@ -1,4 +1,4 @@
-"""Write the tables of docs/task-examples.md: each example task with the verdict and the time of its proof.
+"""Write the tables of docs/task-examples.md: each example task with its size and the time of its proof.
 
 python -m tools.make_worlds
 """
@@ -16,7 +16,7 @@ from maze_nca_gym.agents.automata.run import compile_automaton
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/task-examples.md"
-HEAD = "| task | question | lines | signals | verdict | seconds | helpers, weights |\n|---|---|---|---|---|---|---|\n"
+HEAD = "| task | question | signals | proof, s | weights |\n|---|---|---:|---:|---:|\n"
 
 
 def row(example: dict[str, Any], name: str) -> str:
@@ -25,17 +25,21 @@ def row(example: dict[str, Any], name: str) -> str:
     Args:
         example: the names that the example defines.
         name: name of the task in the example's `WORLDS`.
+
+    Raises:
+        ValueError: the task is not proven correct.
     """
     automaton, began = example["register"](name), time.process_time()
-    proof = prove(automaton)
+    verdict = prove(automaton).verdict
     seconds = time.process_time() - began
+    if verdict != "correct":
+        raise ValueError(f"{name} is {verdict or 'undecided'}, but the page lists tasks that are proven correct")
     try:
-        network, certificate = compile_automaton(automaton)
-        compiled = f"{len(certificate.helpers)}, {network.n_weights:,}"
+        weights = f"{compile_automaton(automaton)[0].n_weights:,}"
     except ValueError:
-        compiled = "refused"
-    told = f"| `{name}` | {example['WORLDS'][name].__doc__} | {example['lines'](name)} | {len(automaton.signals)} |"
-    return f"{told} {proof.verdict or 'undecided'} | {seconds:.1f} | {compiled} |\n"
+        weights = "none"
+    question = example["WORLDS"][name].__doc__
+    return f"| `{name}` | {question} | {len(automaton.signals)} | {seconds:.1f} | {weights} |\n"
 
 
 def table(example: str) -> str:
