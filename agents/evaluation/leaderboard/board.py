@@ -134,8 +134,8 @@ def _meanings(scores: Iterable[str]) -> str:
 
 
 def _shown(line: Standing, name: str) -> str:
-    """Return a solver's name on the page of a set: in code font if `load` knows it, with a link if it was published, with
-    † if it was measured on other mazes."""
+    """Return a solver's name on the page of a set: in code font if `load` knows it, with a link if it was published,
+    and with † if it was measured on other mazes."""
     if not isinstance(line.entry, Published):
         is_included = line.name.removeprefix("symmetrised:") in list_policies(all=True)
         return f"`{line.name}`" if is_included else line.name
