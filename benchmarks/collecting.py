@@ -39,8 +39,8 @@ class MazeBatch(EnvBase):
             ID, num_envs, autoreset_mode="Disabled", output="torch", device=device, **options
         ).unwrapped
         (n_inputs,), (n_actions,) = self.mazes.single_observation_space.shape, self.mazes.single_action_space.shape
-        seen = Bounded(0, 1, (num_envs, n_inputs), self.device)
-        self.observation_spec = Composite(observation=seen, shape=[num_envs])
+        observations = Bounded(0, 1, (num_envs, n_inputs), self.device)
+        self.observation_spec = Composite(observation=observations, shape=[num_envs])
         self.action_spec = Bounded(-1, 1, (num_envs, n_actions), self.device)
         self.reward_spec = Unbounded((num_envs, 1), self.device)
         flags = {
@@ -61,10 +61,10 @@ class MazeBatch(EnvBase):
 
     def _step(self, tensordict: Any) -> Any:
         observation, reward, *ended, _info = self.mazes.step(tensordict["action"])
-        terminated, truncated = (each[:, None] for each in ended)
-        after = {"observation": observation, "reward": reward.float()[:, None], "done": terminated | truncated}
-        after |= {"terminated": terminated, "truncated": truncated}
-        return TensorDict(after, self.batch_size, self.device)
+        terminated, truncated = (flags[:, None] for flags in ended)
+        results = {"observation": observation, "reward": reward.float()[:, None], "done": terminated | truncated}
+        results |= {"terminated": terminated, "truncated": truncated}
+        return TensorDict(results, self.batch_size, self.device)
 
 
 def seconds_of_a_step(make: Callable[[], Any], n_steps: int) -> float:
@@ -89,9 +89,9 @@ def main() -> None:
     torch.set_num_threads(1)
     n_steps = int((*sys.argv[1:], "40000")[0])
     single = partial(GymEnv, ID, size=SIZE)
-    ways = {"8 of `GymEnv` in a `SerialEnv`": (partial(SerialEnv, 8, single), n_steps // 10)}
-    ways |= {f"{n:,} in `MazeBatch`": (partial(MazeBatch, n, size=SIZE), n_steps * n // 128) for n in (8, 128, 1024)}
-    for name, (make, n) in ways.items():
+    makers = {"8 of `GymEnv` in a `SerialEnv`": (partial(SerialEnv, 8, single), n_steps // 10)}
+    makers |= {f"{n:,} in `MazeBatch`": (partial(MazeBatch, n, size=SIZE), n_steps * n // 128) for n in (8, 128, 1024)}
+    for name, (make, n) in makers.items():
         print(f"{name}: {1 / seconds_of_a_step(make, n):,.0f} steps per second of processor", flush=True)
 
 

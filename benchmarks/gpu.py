@@ -96,14 +96,14 @@ def main(arguments: list[str] | None = None) -> int:
     if options.device != "cpu" and not torch.cuda.is_available():
         print(f"PyTorch finds no GPU for {options.device}; --device cpu --quick runs a miniature.", file=sys.stderr)
         return 2
-    begun, device, lines = monotonic(), torch.device(options.device), list[Line]()
+    start, device, lines = monotonic(), torch.device(options.device), list[Line]()
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else machine.describe()["cpu"]
-    where = f"{name}; Python {platform.python_version()}, PyTorch {machine.version_of('torch')}"
+    description = f"{name}; Python {platform.python_version()}, PyTorch {machine.version_of('torch')}"
     options.out.mkdir(parents=True, exist_ok=True)
     paths = [options.out / "gpu.json", options.out / "GPU.md"]
     for line, run_of in jobs(device, options.quick):
         note, seconds = "no time was left", None
-        if monotonic() - begun < options.seconds:
+        if monotonic() - start < options.seconds:
             try:
                 torch._dynamo.reset()  # otherwise PyTorch compiles a function for a few networks only
                 note, seconds = "", seconds_of(run_of(), device, options.quick)
@@ -111,9 +111,9 @@ def main(arguments: list[str] | None = None) -> int:
                 note = f"failed: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
         lines.append(replace(line, seconds=seconds, note=note))
         print("  ".join(filter(None, cells(lines[-1]))), flush=True)
-        record = json.dumps({"machine": where, "lines": [asdict(line) for line in lines]}, indent=1) + "\n"
+        record = json.dumps({"machine": description, "lines": [asdict(line) for line in lines]}, indent=1) + "\n"
         tables = f"{advice(lines).markdown()}\n\n{Table(HEADER, list(map(cells, lines)), HEADER[-2:-1]).markdown()}"
-        text = f"# Results of `python -m benchmarks.gpu`\n\n{where}. Times are medians.\n\n{tables}\n"
+        text = f"# Results of `python -m benchmarks.gpu`\n\n{description}. Times are medians.\n\n{tables}\n"
         write_all(dict(zip(paths, (record.encode(), text.encode()), strict=True)))
     advice(lines).print(None if sys.stdout.isatty() else 140)
     print(*paths, sep="\n")
@@ -125,17 +125,17 @@ def jobs(device: torch.device, quick: bool) -> Iterator[tuple[Line, Callable[[],
     for n_envs in (2, 4) if quick else (1024, 4096, 16384, 65536):
         yield Line(f"a step of {n_envs:,} environments"), partial(environments, device, n_envs)
     scale, n, size = (0.04, 2, 3) if quick else (1.0, 64, 16)
-    few, channels, many, more = (max(3, round(full * scale)) for full in (32, 32, 64, 96))
+    few, channels, many, more = (max(3, round(size_in_full * scale)) for size_in_full in (32, 32, 64, 96))
     small = Setting({"n_channels": channels, "cut_corners": True, "n_iterations": few}, few, n, size)
     large = Setting({"n_channels": more, "n_iterations": None}, many, n, size)
-    named = {
+    networks = {
         f"an update, 5 taps, {channels} channels, {few} steps": (small, True),
         f"an update, 9 taps, {more} channels, {many} steps": (large, True),
         f"a rollout, 9 taps, {more} channels, {many} steps": (large, False),
     }
     for way, memory in ORDER:
         for precision in PRECISIONS:
-            for job, (setting, learns) in named.items():
+            for job, (setting, learns) in networks.items():
                 prepare = partial(_network, device, setting, learns, precision, way, memory)
                 yield Line(f"{job}, {n} mazes of {size}x{size}", precision, way, memory), prepare
 
@@ -153,9 +153,9 @@ def _network(
     device: torch.device, setting: Setting, learns: bool, precision: str, way: str, memory: str
 ) -> Callable[[], object]:
     """Return an update or a rollout, as training and `solve` run them on a GPU."""
-    drawn, maze, target = (part.to(device) for part in problem(setting))
+    initial, maze, target = (part.to(device) for part in problem(setting))
     nca = Network(4, **setting.network).to(device)
-    nca.load_state_dict(drawn.state_dict())
+    nca.load_state_dict(initial.state_dict())
     nca.memory_format = FORMATS[memory]
     if way == "compiled":
         nca.compile()
@@ -164,32 +164,32 @@ def _network(
 
     def run() -> None:
         nca.zero_grad()
-        low = torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
+        autocast = torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
         with torch.set_grad_enabled(learns), tf32(precision == "tf32", device):
-            with low:
+            with autocast:
                 states = engine(nca, maze, None, RolloutRequest(keep, n_returned=1))
-                of_states = loss(states, target)
+                error = loss(states, target)
             if learns:
-                of_states.backward()  # type: ignore[no-untyped-call]
+                error.backward()  # type: ignore[no-untyped-call]
 
     return run
 
 
 def seconds_of(run: Callable[[], object], device: torch.device, quick: bool) -> float:
     """Return the median seconds of a run, from samples of a tenth of a second, after runs that compile and record."""
-    samples, enough, warm_ups = (1, 0.0, 1) if quick else (5, 0.1, 5)
+    samples, least_seconds, warm_ups = (1, 0.0, 1) if quick else (5, 0.1, 5)
     wait = partial(torch.cuda.synchronize, device) if device.type == "cuda" else lambda: None
     for _ in range(warm_ups):
         run()
     n_runs, times = 1, list[float]()
     while len(times) < samples:
         wait()
-        began = perf_counter()
+        start = perf_counter()
         for _ in range(n_runs):
             run()
         wait()
-        elapsed = perf_counter() - began
-        if elapsed >= enough:
+        elapsed = perf_counter() - start
+        if elapsed >= least_seconds:
             times.append(elapsed / n_runs)
         else:
             n_runs *= 2
@@ -221,12 +221,16 @@ def advice(lines: list[Line]) -> Table:
             continue
         way, memory = best = min(times, key=times.__getitem__)
         factor = times[default] / times[best]
-        new = [f"{WAYS[way]}, {memory}"] if factor >= ENOUGH else []
-        left = {way: [memory for memory in FORMATS if (way, memory) not in times] for way in WAYS}
-        missing = [way if set(of) == set(FORMATS) else f"{way} {of[0]}" for way, of in left.items() if of]
+        settings = [f"{WAYS[way]}, {memory}"] if factor >= ENOUGH else []
+        unmeasured = {way: [memory for memory in FORMATS if (way, memory) not in times] for way in WAYS}
+        missing = [
+            way if set(formats) == set(FORMATS) else f"{way} {formats[0]}"
+            for way, formats in unmeasured.items()
+            if formats
+        ]
         if missing:
-            new.append(f"not measured: {', '.join(missing)}")
-        advised = "; ".join(new) or "nothing: the default is as fast"
+            settings.append(f"not measured: {', '.join(missing)}")
+        advised = "; ".join(settings) or "nothing: the default is as fast"
         rows.append((job, precision, duration(times[default]), duration(times[best]), f"{factor:.2f}", advised))
     return Table(("job", "precision", "default", "fastest", "times as fast", "set"), rows)
 

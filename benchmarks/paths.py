@@ -78,16 +78,16 @@ def large_path_jobs(effort: Effort) -> list[Job]:
         levels = generate(np.random.default_rng(SEED), effort.count(10), 512, kind, **options)
         levels_of_one = _other_targets(levels[0], effort.count(100))
         name = f"shortest path, 512x512, {kind}{', p 0.3' if options else ''}"
-        each = (
+        independent = (
             Peer("breadth-first search in numba", partial(one_by_one, plainly.searched_path, levels), 5),
             Peer("networkit", _from_tiles(graphs.networkit, levels[:2])),
         )
-        of_one = (
+        from_one = (
             Peer("breadth-first search in numba", partial(one_by_one, plainly.searched_path, levels_of_one[:10]), 10),
         )
         jobs += [
-            Job("A4", f"{name}, a call each", "path", partial(one_by_one, solvers.shortest_path, levels), each),
-            Job("A4", f"{name}, from one source", "path", partial(_from_one_source, levels_of_one), of_one),
+            Job("A4", f"{name}, a call each", "path", partial(one_by_one, solvers.shortest_path, levels), independent),
+            Job("A4", f"{name}, from one source", "path", partial(_from_one_source, levels_of_one), from_one),
         ]
     return jobs
 

@@ -28,14 +28,18 @@ def draw(results: Sequence[Result], path: Path) -> None:
         results: results in the order of the picture, from top to bottom.
         path: the file.
     """
-    shown = []
+    lines = []
     for result in results:
-        peers = [each for each in result.comparisons if each.ratio and not each.peer.startswith("floor")]
+        peers = [
+            comparison
+            for comparison in result.comparisons
+            if comparison.ratio and not comparison.peer.startswith("floor")
+        ]
         if peers:
-            shown.append((result, sorted(peers, key=lambda peer: peer.ratio or 0)))
-    with figure(path, 12, 1.1 + 0.52 * len(shown), dpi=110, style={"font.size": 9.5}) as drawn:
-        (axes,) = panels(drawn, 1, 1)
-        for place, (_, peers) in enumerate(shown):
+            lines.append((result, sorted(peers, key=lambda peer: peer.ratio or 0)))
+    with figure(path, 12, 1.1 + 0.52 * len(lines), dpi=110, style={"font.size": 9.5}) as fig:
+        (axes,) = panels(fig, 1, 1)
+        for place, (_, peers) in enumerate(lines):
             ratios = [peer.ratio or 0 for peer in peers]
             axes.plot(ratios, [place] * len(ratios), color="#ced4da", linewidth=3, solid_capstyle="round", zorder=1)
             colours = [BLUE if ratio >= 1 else GREY for ratio in ratios]
@@ -48,8 +52,10 @@ def draw(results: Sequence[Result], path: Path) -> None:
                 axes.annotate(text, (ratio, place), (offset, 0), textcoords="offset points", **style)
         axes.axvline(1, color=INK, linewidth=1)
         axes.set(xscale="log", xlabel="time of an alternative, divided by ours: right of 1 we are faster")
-        axes.set_yticks(range(len(shown)), [fill(f"{each.row}  {each.name}", LONGEST) for each, _ in shown])
-        axes.set_ylim(len(shown) - 0.4, -0.7)
+        axes.set_yticks(
+            range(len(lines)), [fill(f"{comparison.row}  {comparison.name}", LONGEST) for comparison, _ in lines]
+        )
+        axes.set_ylim(len(lines) - 0.4, -0.7)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}x"))
-        every = [1.0, *(each.ratio or 1.0 for _, peers in shown for each in peers)]
-        axes.set_xlim(min(every) / ROOM, max(every) * ROOM)
+        ratios_shown = [1.0, *(comparison.ratio or 1.0 for _, peers in lines for comparison in peers)]
+        axes.set_xlim(min(ratios_shown) / ROOM, max(ratios_shown) * ROOM)

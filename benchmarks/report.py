@@ -61,8 +61,8 @@ def _compared(comparison: Comparison, result: Result) -> Line:
     if comparison.seconds is None or comparison.ratio is None:
         return "missing", "", target, ""
     ratios = comparison.ratios
-    shown = f"{_ratio(comparison.ratio)} ({_ratio(min(ratios))} to {_ratio(max(ratios))})"
-    return _time(comparison.seconds, result), shown, target, _verdict(comparison.reached)
+    ratio_text = f"{_ratio(comparison.ratio)} ({_ratio(min(ratios))} to {_ratio(max(ratios))})"
+    return _time(comparison.seconds, result), ratio_text, target, _verdict(comparison.reached)
 
 
 def _time(seconds: float, result: Result) -> str:

@@ -84,8 +84,8 @@ def _steps(env: Any, action: Any, n_steps: int, n_envs: int = 1) -> Work:
     def run() -> None:
         step = env.step
         for _ in range(n_steps):
-            kept = step(action)  # the last result stays alive, as in programs that compare two steps
-        del kept
+            result = step(action)  # the last result stays alive, as in programs that compare two steps
+        del result
 
     return Work(run, n_steps * n_envs, prepare=partial(env.reset, seed=0))
 
@@ -97,11 +97,11 @@ def _copies(n_envs: int, scored: bool = True) -> Work:
 
     def run() -> None:
         for _ in range(20):
-            kept = action.copy()
+            copied = action.copy()
             if scored:
-                error = kept[:, 0] - target
+                error = copied[:, 0] - target
                 np.einsum("nhw,nhw->n", error, error)
-        del kept
+        del copied
 
     return Work(run, 20 * n_envs)
 

@@ -58,9 +58,9 @@ def large_rollout_jobs(effort: Effort) -> list[Job]:
 
 def _update_jobs(row: str, network: str, setting: Setting, targets: tuple[float, float, float]) -> list[Job]:
     name, (*of_torch, of_jax) = f"a loss and its gradient, {network}, 64 mazes of 16x16", targets
-    watched = f"{PAPER}, with anomaly detection, which its code switches on"
+    watched_name = f"{PAPER}, with anomaly detection, which its code switches on"
     others = (
-        Peer(watched, partial(_update, setting, paper_states, watched=True)),
+        Peer(watched_name, partial(_update, setting, paper_states, watched=True)),
         Peer(JAX, partial(_jax_update, setting), of_jax),
         _floor_peer(setting, 3),
     )
@@ -83,9 +83,9 @@ def _jobs(
         Peer(f"{CAREFUL}, in bfloat16", partial(work, setting, careful_states, low=True)),
         *others,
     )
-    full = Job(row, name, unit, partial(work, setting, our_states), peers)
-    low = Job(row, f"{name}, in bfloat16", unit, partial(work, setting, our_states, low=True), peers)
-    return [full, low] if MULTIPLIES_PAIRS else [full]
+    float32 = Job(row, name, unit, partial(work, setting, our_states), peers)
+    bfloat16 = Job(row, f"{name}, in bfloat16", unit, partial(work, setting, our_states, low=True), peers)
+    return [float32, bfloat16] if MULTIPLIES_PAIRS else [float32]
 
 
 def _floor_peer(setting: Setting, n_passes: int) -> Peer:

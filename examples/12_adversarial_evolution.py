@@ -27,15 +27,15 @@ envs = gym.make_vec(
     evolve_below=None,  # offspring from the beginning, at any performance of the agent
 )
 observation, info = envs.reset(seed=0)
-state, episode_start, fresh = None, np.ones(N_ENVS, bool), None
+state, episode_start, first_tiles = None, np.ones(N_ENVS, bool), None
 n_episodes, n_shown = 0, 0
 while n_episodes < 4000:
     action, state = policy.predict(observation, state, episode_start)
     observation, reward, terminated, truncated, info = envs.step(action)
     episode_start = terminated | truncated
     n_episodes += int(episode_start.sum())
-    if fresh is None and len(envs.population) == envs.population.config.capacity:
-        fresh = envs.population.tiles[SHOWN].copy()
+    if first_tiles is None and len(envs.population) == envs.population.config.capacity:
+        first_tiles = envs.population.tiles[SHOWN].copy()
     if n_episodes // 500 > n_shown:
         n_shown = n_episodes // 500
         means = envs.population.statistics()
@@ -46,7 +46,7 @@ while n_episodes < 4000:
 envs.close()
 
 Path("runs").mkdir(exist_ok=True)
-levels = np.concatenate([fresh, envs.population.tiles[SHOWN]])
+levels = np.concatenate([first_tiles, envs.population.tiles[SHOWN]])
 pictures = [draw_level(tiles, path) for tiles, path in zip(levels, shortest_path(levels), strict=True)]
 picture = save_png("runs/evolution.png", contact_sheet(pictures, columns=6))
 print(f"picture of six levels before, above, and of the six in their places after evolution: {picture}")

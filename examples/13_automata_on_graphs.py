@@ -90,8 +90,8 @@ class Graphs(NamedTuple):
 
     def anywhere(self, x: Tensor) -> Tensor:
         """Return the largest of the (n,) numbers in each node's graph, (n,)."""
-        found = torch.zeros(int(self.graph.max()) + 1)
-        return found.scatter_reduce(0, self.graph, x, "amax", include_self=False)[self.graph]
+        maxima = torch.zeros(int(self.graph.max()) + 1)
+        return maxima.scatter_reduce(0, self.graph, x, "amax", include_self=False)[self.graph]
 
 
 Rule = Callable[[Graphs, Tensor], Tensor]
@@ -152,8 +152,8 @@ def depth_first(g: Graphs, state: Tensor) -> Tensor:
     n_nodes = torch.bincount(g.graph)[g.graph]
     waits = waits + sawtooth(waits, 0) * (2 * n_nodes + 1) * unit  # nodes off the stack rank above all others
     stuck = 1 - g.anywhere(new_path - path)
-    kept = 1 - sawtooth(waits + g.anywhere(-waits), 0) * stuck
-    return torch.stack([new_path, new_path - path, new_stack * kept, new_place * kept, new_rank * kept])
+    stays = 1 - sawtooth(waits + g.anywhere(-waits), 0) * stuck
+    return torch.stack([new_path, new_path - path, new_stack * stays, new_place * stays, new_rank * stays])
 
 
 CHANNELS = {one_path: 4, all_paths: 3, depth_first: 5}
@@ -164,35 +164,37 @@ AGE = {one_path: 2, all_paths: 2}
 def run(rule: Rule, g: Graphs) -> tuple[Tensor, Tensor]:
     """Iterate until nothing changes; return the (n,) path, and the (n,) iterations at which nodes joined it, or -1."""
     state = torch.zeros(CHANNELS[rule], len(g.source))
-    came = torch.full(g.source.shape, -1)
+    joined_at = torch.full(g.source.shape, -1)
     for iteration in range(2 * len(g.source) + 2):  # each of the rules needs 2 n at most
-        after = rule(g, state)
-        came[(after[0] > 0) & (came < 0)] = iteration
-        moves = state != after
+        new_state = rule(g, state)
+        joined_at[(new_state[0] > 0) & (joined_at < 0)] = iteration
+        moves = state != new_state
         if rule in AGE:
             moves[AGE[rule]] = False
         if not moves.any():
             break
-        state = after
-    return state[0] > 0, came
+        state = new_state
+    return state[0] > 0, joined_at
 
 
 def check(nx_graphs: list[nx.Graph], rng: np.random.Generator) -> int:
     """Return the number of graphs, with random ends, on which all three automata agree with networkx."""
     n_correct = 0
-    for drawn in nx_graphs:
-        source, target = rng.integers(len(drawn), size=2).tolist()
-        edges = [edge for u, v in drawn.edges for edge in ((u, v), (v, u))]
-        g = Graphs.of(edges, [source], [target], graph=[0] * len(drawn))
-        found = [set(run(rule, g)[0].nonzero().flatten().tolist()) for rule in (one_path, all_paths)]
+    for nx_graph in nx_graphs:
+        source, target = rng.integers(len(nx_graph), size=2).tolist()
+        edges = [edge for u, v in nx_graph.edges for edge in ((u, v), (v, u))]
+        g = Graphs.of(edges, [source], [target], graph=[0] * len(nx_graph))
+        paths = [set(run(rule, g)[0].nonzero().flatten().tolist()) for rule in (one_path, all_paths)]
         ordered = nx.DiGraph(sorted(edges))
-        ordered.add_nodes_from(drawn)
+        ordered.add_nodes_from(nx_graph)
         canonical = nx.shortest_path(ordered, source).get(target, [])
-        every = nx.all_shortest_paths(drawn, source, target) if canonical else []
-        came = run(depth_first, g)[1]
-        visits = [node for node in came.argsort().tolist() if came[node] >= 0]
-        expected = list(nx.dfs_preorder_nodes(drawn, source, sort_neighbors=sorted))
-        n_correct += found == [set(canonical), {node for path in every for node in path}] and visits == expected
+        shortest_paths = nx.all_shortest_paths(nx_graph, source, target) if canonical else []
+        joined_at = run(depth_first, g)[1]
+        visits = [node for node in joined_at.argsort().tolist() if joined_at[node] >= 0]
+        expected = list(nx.dfs_preorder_nodes(nx_graph, source, sort_neighbors=sorted))
+        n_correct += (
+            paths == [set(canonical), {node for path in shortest_paths for node in path}] and visits == expected
+        )
     return n_correct
 
 
@@ -202,10 +204,10 @@ def as_graphs(mazes: np.ndarray) -> Graphs:
     numbers = np.full((len(mazes), mazes.shape[1] + 2, mazes.shape[2] + 2), -1)
     maze, row, col = free.T + np.array([[0], [1], [1]])  # with a frame around each maze
     numbers[maze, row, col] = np.arange(len(free))
-    beside = [numbers[maze, row + down, col + right] for down, right in ((-1, 0), (0, -1), (1, 0), (0, 1))]
-    rank, node = np.nonzero(np.array(beside) >= 0)
+    neighbours = [numbers[maze, row + down, col + right] for down, right in ((-1, 0), (0, -1), (1, 0), (0, 1))]
+    rank, node = np.nonzero(np.array(neighbours) >= 0)
     source, target = (np.flatnonzero(mazes[mazes != Tile.WALL] == kind) for kind in (Tile.SOURCE, Tile.TARGET))
-    return Graphs.of(np.stack([node, np.array(beside)[rank, node]], axis=1), source, target, free[:, 0], rank)
+    return Graphs.of(np.stack([node, np.array(neighbours)[rank, node]], axis=1), source, target, free[:, 0], rank)
 
 
 n_each = int(sys.argv[1]) if len(sys.argv) > 1 else 50

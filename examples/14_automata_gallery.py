@@ -51,10 +51,10 @@ for automaton, row in zip(AUTOMATA, axes, strict=True):
     tiles = task.prepare(LEVEL)
     for steps, axis in zip(STEPS, row, strict=True):
         with torch.no_grad():
-            drawn = rollout(model, torch.from_numpy(one_hot(tiles, n_tiles=task.n_tiles)), steps)[0, 0] > 0.5
-        picture = np.full((*drawn.shape, 3), 255, np.uint8)
+            path = rollout(model, torch.from_numpy(one_hot(tiles, n_tiles=task.n_tiles)), steps)[0, 0] > 0.5
+        picture = np.full((*path.shape, 3), 255, np.uint8)
         picture[tiles[0] == Tile.WALL] = (70, 74, 84)
-        picture[drawn] = (240, 146, 34)
+        picture[path] = (240, 146, 34)
         picture[tiles[0] == Tile.SOURCE], picture[tiles[0] == Tile.TARGET] = (38, 130, 214), (46, 160, 88)
         axis.imshow(picture, interpolation="nearest")
         axis.set(xticks=[], yticks=[], title=f"{steps} iterations" if automaton is AUTOMATA[0] else "")

@@ -26,12 +26,12 @@ def mark(rng, tiles):
 def solve(level, order=USUAL_ORDER):
     """Return the path that takes at each tile the first direction to a nearest target, (H, W) bool."""
     targets = np.argwhere(level == Tile.TARGET)
-    each = solvers.distances(np.repeat(level[None], len(targets), axis=0), targets)
-    far = np.pad(np.where(each < 0, level.size, each).min(axis=0), 1, constant_values=level.size)
-    path, at = np.zeros(far.shape, bool), tuple(np.argwhere(level == Tile.SOURCE)[0] + 1)
-    path[at] = far[at] < level.size
-    while path[at] and far[at]:
-        at = next(to for to in (tuple(np.add(at, MOVES[towards])) for towards in order) if far[to] < far[at])
+    to_each = solvers.distances(np.repeat(level[None], len(targets), axis=0), targets)
+    distance = np.pad(np.where(to_each < 0, level.size, to_each).min(axis=0), 1, constant_values=level.size)
+    path, at = np.zeros(distance.shape, bool), tuple(np.argwhere(level == Tile.SOURCE)[0] + 1)
+    path[at] = distance[at] < level.size
+    while path[at] and distance[at]:
+        at = next(to for to in (tuple(np.add(at, MOVES[towards])) for towards in order) if distance[to] < distance[at])
         path[at] = True
     return path[1:-1, 1:-1]
 
@@ -41,8 +41,8 @@ def is_optimal(level, path):
     """Return whether a path is a shortest path to a nearest target."""
     reached = level.copy()
     reached[(level == Tile.TARGET) & ~path] = Tile.EMPTY
-    one = (reached == Tile.TARGET).sum() == 1
-    return bool(one and solvers.is_optimal(reached, path) and path.sum() == solve(level[None]).sum())
+    has_one_end = (reached == Tile.TARGET).sum() == 1
+    return bool(has_one_end and solvers.is_optimal(reached, path) and path.sum() == solve(level[None]).sum())
 
 
 register_task(

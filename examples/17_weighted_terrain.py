@@ -33,14 +33,14 @@ def search(level, order=USUAL_ORDER):
     while queue:
         cost, row, col = heapq.heappop(queue)
         for move, (down, right) in enumerate(STEPS.values()):
-            before = up, left = row - down, col - right  # the move leads from there to this tile
+            previous = up, left = row - down, col - right  # the move leads from there to this tile
             if not (0 <= up < height and 0 <= left < width) or kinds[up][left] == Tile.WALL:
                 continue
-            there, known = cost + COSTS[kinds[row][col]], costs[before]
-            if there < known or (there == known and ranks[move] < ranks[moves[before]]):
-                if there < known:
-                    heapq.heappush(queue, (there, *before))
-                costs[before], moves[before], hops[before] = there, move, hops[row, col] + 1
+            new_cost, old_cost = cost + COSTS[kinds[row][col]], costs[previous]
+            if new_cost < old_cost or (new_cost == old_cost and ranks[move] < ranks[moves[previous]]):
+                if new_cost < old_cost:
+                    heapq.heappush(queue, (new_cost, *previous))
+                costs[previous], moves[previous], hops[previous] = new_cost, move, hops[row, col] + 1
     return np.stack([costs, moves, hops])
 
 
@@ -57,10 +57,10 @@ def solve(tiles, order=USUAL_ORDER):
 def is_optimal(tiles, paths):
     """Return whether each path joins source and target at the least cost, without a tile that is not necessary."""
     source, inside = tiles == Tile.SOURCE, np.where(paths | (tiles == Tile.TARGET), tiles, np.uint8(Tile.WALL))
-    least, within = search(tiles)[:, 0][source], search(inside)[:, 0][source]
-    whole = (COSTS[tiles] * paths).sum(axis=(1, 2)) - 1  # the source is not entered
+    least, cost_within = search(tiles)[:, 0][source], search(inside)[:, 0][source]
+    path_cost = (COSTS[tiles] * paths).sum(axis=(1, 2)) - 1  # the source is not entered
     through_walls = (paths & (tiles == Tile.WALL)).any(axis=(1, 2))
-    return paths[source] & paths[tiles == Tile.TARGET] & (whole == least) & (within == least) & ~through_walls
+    return paths[source] & paths[tiles == Tile.TARGET] & (path_cost == least) & (cost_within == least) & ~through_walls
 
 
 def guidance(tiles, order=USUAL_ORDER):

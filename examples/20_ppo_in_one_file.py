@@ -39,27 +39,31 @@ for update in range(n_updates):
     steps = []
     for _ in range(N_STEPS):
         with torch.no_grad():
-            drawn = Normal(actor(observation), log_std.exp())
-            action = drawn.sample()
-            kept = observation, action, drawn.log_prob(action).sum(1), critic(observation)[:, 0]
+            distribution = Normal(actor(observation), log_std.exp())
+            action = distribution.sample()
+            sample = observation, action, distribution.log_prob(action).sum(1), critic(observation)[:, 0]
         observation, reward, terminated, truncated, info = envs.step(action)
-        steps.append((*kept, reward.float(), (terminated | truncated).float()))
-    seen, actions, log_probs, values, rewards, ended = (torch.stack(each) for each in zip(*steps, strict=True))
+        steps.append((*sample, reward.float(), (terminated | truncated).float()))
+    observations, actions, log_probs, values, rewards, ended = (
+        torch.stack(tensors) for tensors in zip(*steps, strict=True)
+    )
     with torch.no_grad():
         following, advantages, advantage = critic(observation)[:, 0], torch.zeros_like(rewards), torch.zeros(N_ENVS)
         for t in reversed(range(N_STEPS)):
             error = rewards[t] + GAMMA * following * (1 - ended[t]) - values[t]
             advantage = error + GAMMA * LAMBDA * (1 - ended[t]) * advantage
             advantages[t], following = advantage, values[t]
-    seen, actions, log_probs, returns, advantages = (
-        each.flatten(0, 1) for each in (seen, actions, log_probs, advantages + values, advantages)
+    observations, actions, log_probs, returns, advantages = (
+        tensors.flatten(0, 1) for tensors in (observations, actions, log_probs, advantages + values, advantages)
     )
     for _ in range(N_EPOCHS):
-        for rows in torch.randperm(len(seen)).split(BATCH):
-            ratio = (Normal(actor(seen[rows]), log_std.exp()).log_prob(actions[rows]).sum(1) - log_probs[rows]).exp()
+        for rows in torch.randperm(len(observations)).split(BATCH):
+            ratio = (
+                Normal(actor(observations[rows]), log_std.exp()).log_prob(actions[rows]).sum(1) - log_probs[rows]
+            ).exp()
             gain = (advantages[rows] - advantages[rows].mean()) / (advantages[rows].std() + 1e-8)
             loss = -torch.min(ratio * gain, ratio.clamp(1 - CLIP, 1 + CLIP) * gain).mean()
-            loss = loss + VALUE_WEIGHT * (critic(seen[rows])[:, 0] - returns[rows]).square().mean()
+            loss = loss + VALUE_WEIGHT * (critic(observations[rows])[:, 0] - returns[rows]).square().mean()
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(parameters, 0.5)

@@ -31,9 +31,9 @@ def network(*last):
     return nn.Sequential(nn.Linear(n_inputs, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), *last)
 
 
-drawn = network(nn.Linear(128, 2 * n_actions), NormalParamExtractor())
+layers = network(nn.Linear(128, 2 * n_actions), NormalParamExtractor())
 actor = ProbabilisticActor(
-    TensorDictModule(drawn, ["observation"], ["loc", "scale"]),
+    TensorDictModule(layers, ["observation"], ["loc", "scale"]),
     in_keys=["loc", "scale"],
     spec=envs.action_spec,
     distribution_class=TanhNormal,

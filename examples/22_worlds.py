@@ -231,7 +231,7 @@ def two_keys():
     def held(keys):
         def comes(see):
             entered = near(see, f"HAS{keys}") & free(see, "C", *key.values(), *((door,) if keys == "_AB" else ()))
-            taken = [see.tile(key[one]) & see(f"HAS{keys.replace(one, '').rstrip('_')}") for one in keys.strip("_")]
+            taken = [see.tile(key[k]) & see(f"HAS{keys.replace(k, '').rstrip('_')}") for k in keys.strip("_")]
             return reduce(or_, taken, entered | see.tile(SOURCE) if not keys else entered)
 
         return comes

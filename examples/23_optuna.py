@@ -18,7 +18,7 @@ every = max(1, n_updates // 8)
 
 def objective(trial):
     """Train once, and return the last accuracy on validation levels. Stop if the accuracy falls below the median."""
-    drawn = {
+    options = {
         "learning_rate": trial.suggest_float("learning_rate", 1e-4, 1e-2, log=True),
         "n_channels": trial.suggest_int("n_channels", 8, 24),
     }
@@ -31,9 +31,9 @@ def objective(trial):
             if trial.should_prune():
                 raise optuna.TrialPruned
 
-    when = {"log_every": every, "validate_every": every, "on_update": report}
+    reporting = {"log_every": every, "validate_every": every, "on_update": report}
     folder = f"runs/optuna/{trial.number}"
-    train("fast", out=folder, overwrite=True, n_updates=n_updates, **when, **drawn)
+    train("fast", out=folder, overwrite=True, n_updates=n_updates, **reporting, **options)
     return values[-1]
 
 

@@ -67,13 +67,13 @@ def captured():
         return lambda see: see.tile(stone) & (near(see, name) | reduce(or_, (free(see, tap) for tap in FOUR)))
 
     rules = {"BLACK": lives("BLACK", black), "WHITE": lives("WHITE", white)}
-    taken = fixpoint(
+    dead = fixpoint(
         "TAKEN",
         **rules,
         TAKEN=lambda see: (see.tile(black) & ~see("BLACK")) | (see.tile(white) & ~see("WHITE")),
     )
     kinds = (*KINDS, Kind("black", "x", "#000000"), Kind("white", "o", "#999999"))
-    return Task(name="captured", solve=taken, kinds=kinds, mark=sprinkled(black, white, share=0.9), may_be_empty=True)
+    return Task(name="captured", solve=dead, kinds=kinds, mark=sprinkled(black, white, share=0.9), may_be_empty=True)
 
 
 def leader():
@@ -102,9 +102,9 @@ def largest():
 
     sizes = {"ONE": lambda see: see.tile(water), "TWO": lambda see: fits(see, "ONE")}
     sizes["THREE"] = lambda see: fits(see, "TWO")
-    found = {f"ANY_{name}": anywhere(lambda see, name=name: see(name)) for name in ("TWO", "THREE")}
+    anywhere_relations = {f"ANY_{name}": anywhere(lambda see, name=name: see(name)) for name in ("TWO", "THREE")}
     kinds = (*KINDS, Kind("water", "w", "#56b4e9"))
-    solve = fixpoint("MOST", **sizes, **found, MOST=most)
+    solve = fixpoint("MOST", **sizes, **anywhere_relations, MOST=most)
     return Task(name="largest", solve=solve, kinds=kinds, mark=sprinkled(water, share=0.6), may_be_empty=True)
 
 

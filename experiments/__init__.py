@@ -6,7 +6,7 @@
 - `regret` compares estimates of regret, which choose training levels. `baselines` compares algorithms of reinforcement
   learning.
 - `asynchronous` updates only some tiles in each iteration. `booleans` and `worlds` learn networks of booleans.
-- `winding` is a family of levels for `--import`. `kept` stores results, so that an interrupted study continues.
+- `winding` is a family of levels for `--import`. `cache` stores results, so that an interrupted study continues.
 
 `benchmarks/` measures speed. Commit `f3d9333f` contains earlier studies, of which pages quote only numbers.
 """

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.kept import Record, kept
+from experiments.cache import Record, cached
 from maze_nca_gym.agents import evaluate, load, train
 from maze_nca_gym.agents.runs import METRICS, read_metrics
 from maze_nca_gym.cli.reading import run_script
@@ -182,7 +182,7 @@ def main(
     )
     print(f"{study}, moves: {moves}, seed {seed}, {read_metrics(folder / METRICS)[-1]['seconds']:.0f} s")
     for kind in ("validation", "test")[: 1 + test]:
-        for name, scores in kept(folder / f"{kind}.json", measured, str(model), study, kind).items():
+        for name, scores in cached(folder / f"{kind}.json", measured, str(model), study, kind).items():
             print(f"{kind} {name}: complete {scores['complete']:.1%}, optimal {scores['optimal']:.1%}")
 
 

@@ -90,10 +90,12 @@ def survivors(automaton: Automaton) -> tuple[set[IntEnum], set[IntEnum]]:
     rise = {signal for signal in automaton.signals if signal not in automaton.pooled and monotone(signal)}
     while any(not reads[signal] <= rise for signal in rise):
         rise = {signal for signal in rise if reads[signal] <= rise}
-    rest = set(rise)
-    while more := {s for s in automaton.signals if s not in rest and reads[s] <= rest and s not in automaton.pooled}:
-        rest |= more
-    return rise, rest - rise
+    at_rest = set(rise)
+    while following := {
+        s for s in automaton.signals if s not in at_rest and reads[s] <= at_rest and s not in automaton.pooled
+    }:
+        at_rest |= following
+    return rise, at_rest - rise
 
 
 # any automaton, kept in step
@@ -126,43 +128,46 @@ def in_step_lemmas(modulus: int = 3, reads_before: bool = True, waits: bool = Tr
     runs = [z3.Function(f"run {i}", number, state) for i in range(5)]  # of a tile and its neighbours, all in step
     rule, beyond = z3.Function("rule", *[state] * 6), z3.Const("beyond", state)
     times, inside = [z3.Int(f"time {i}") for i in range(5)], [z3.BoolVal(True), *(z3.Bool(f"in {i}") for i in range(4))]
-    now, before = ([z3.Const(f"{name} {i}", state) for i in range(5)] for name in ("now", "before"))
+    states, previous = ([z3.Const(f"{name} {i}", state) for i in range(5)] for name in ("now", "before"))
     clocks = [time % modulus for time in times]
 
-    def seen(of: Sequence[Any]) -> list[Any]:
-        return [z3.If(there, value, beyond) for there, value in zip(inside, of, strict=True)]
+    def seen(values: Sequence[Any]) -> list[Any]:
+        return [z3.If(is_inside, value, beyond) for is_inside, value in zip(inside, values, strict=True)]
 
     facts = [rule(*seen([run(times[0]) for run in runs])) == runs[0](times[0] + 1)]
-    facts += [times[i] >= 0 for i in range(5)] + [now[i] == runs[i](times[i]) for i in range(5)]
-    facts += [z3.Implies(times[i] >= 1, before[i] == runs[i](times[i] - 1)) for i in range(5)]
+    facts += [times[i] >= 0 for i in range(5)] + [states[i] == runs[i](times[i]) for i in range(5)]
+    facts += [z3.Implies(times[i] >= 1, previous[i] == runs[i](times[i] - 1)) for i in range(5)]
     facts += [z3.Implies(inside[i], z3.And(times[i] - times[0] <= 1, times[0] - times[i] <= 1)) for i in range(1, 5)]
     behind = [z3.And(inside[i], clocks[i] == (clocks[0] - 1) % modulus) for i in range(1, 5)]
     ready = z3.Not(z3.Or(*behind)) if waits else z3.BoolVal(True)
     ahead = [clock == (clocks[0] + 1) % modulus for clock in clocks]
-    read = [z3.If(ahead[i], before[i], now[i]) if reads_before else now[i] for i in range(5)]
-    then, after = z3.If(ready, times[0] + 1, times[0]), z3.If(ready, rule(*seen(read)), now[0])
-    kept = z3.If(ready, now[0], before[0])
+    inputs = [z3.If(ahead[i], previous[i], states[i]) if reads_before else states[i] for i in range(5)]
+    new_time, new_state = z3.If(ready, times[0] + 1, times[0]), z3.If(ready, rule(*seen(inputs)), states[0])
+    new_previous = z3.If(ready, states[0], previous[0])
     # a neighbour may be updated in the same iteration, and it does not advance if this tile is behind it
-    later = z3.Int("later")
-    goes = z3.And(later == times[1] + 1, z3.Not(clocks[0] == (clocks[1] - 1) % modulus) if waits else True)
+    neighbour_time = z3.Int("later")
+    neighbour_advances = z3.And(
+        neighbour_time == times[1] + 1, z3.Not(clocks[0] == (clocks[1] - 1) % modulus) if waits else True
+    )
     claims = {
-        "the state fits the time": after == runs[0](then),
-        "the previous state fits the time": z3.Implies(then >= 1, kept == runs[0](then - 1)),
+        "the state fits the time": new_state == runs[0](new_time),
+        "the previous state fits the time": z3.Implies(new_time >= 1, new_previous == runs[0](new_time - 1)),
         "times of neighbours differ by 1 at most": z3.Implies(
-            z3.And(inside[1], z3.Or(goes, later == times[1])), z3.And(then - later <= 1, later - then <= 1)
+            z3.And(inside[1], z3.Or(neighbour_advances, neighbour_time == times[1])),
+            z3.And(new_time - neighbour_time <= 1, neighbour_time - new_time <= 1),
         ),
         "the last tile advances": z3.Implies(
             z3.And(*(z3.Implies(inside[i], times[i] >= times[0]) for i in range(1, 5))), ready
         ),
     }
-    found = {}
+    verdicts = {}
     for name, claim in claims.items():
         solver = z3.Solver()
         solver.add(*facts)
         assert solver.check() == z3.sat
         solver.add(z3.Not(claim))
-        found[name] = solver.check() == z3.unsat
-    return found
+        verdicts[name] = solver.check() == z3.unsat
+    return verdicts
 
 
 class InStep:
@@ -192,16 +197,16 @@ class InStep:
             {tap: reduce(or_, (signs[:, n] & at((n + by) % 3, tap) for n in range(3))) for tap in taps}
             for by in (1, -1)
         )
-        now, before = self._reading(self.state), self._reading(self.previous)
+        current, previous = self._reading(self.state), self._reading(self.previous)
 
         def read(seen: Any, tap: str) -> Bits:
-            return now(seen, tap) if tap == "C" else np.where(ahead[tap], before(seen, tap), now(seen, tap))
+            return current(seen, tap) if tap == "C" else np.where(ahead[tap], previous(seen, tap), current(seen, tap))
 
-        after = np.stack(self._automaton.tape.read_by(read), axis=1)
-        goes = mask & ~reduce(or_, behind.values())
-        self.previous = np.where(goes[:, None], self.state, self.previous)
-        self.state = np.where(goes[:, None], after, self.state)
-        self.time = self.time + goes
+        new_state = np.stack(self._automaton.tape.read_by(read), axis=1)
+        advances = mask & ~reduce(or_, behind.values())
+        self.previous = np.where(advances[:, None], self.state, self.previous)
+        self.state = np.where(advances[:, None], new_state, self.state)
+        self.time = self.time + advances
 
 
 # schedules
@@ -260,10 +265,10 @@ def by_distance(outward: bool, rng: np.random.Generator, tiles: Tiles) -> Iterat
     Tiles that the target does not reach count as the farthest tiles.
     """
     ends = np.array([np.argwhere(level == Tile.TARGET)[0] for level in tiles])
-    far = distances(tiles, ends)
-    far = np.where(far < 0, far.max() + 1, far)
-    numbers = range(int(far.max()) + 1)
-    masks = [packed(far == number) for number in (numbers if outward else reversed(numbers))]
+    distance = distances(tiles, ends)
+    distance = np.where(distance < 0, distance.max() + 1, distance)
+    numbers = range(int(distance.max()) + 1)
+    masks = [packed(distance == number) for number in (numbers if outward else reversed(numbers))]
     while True:
         yield from masks
 
@@ -321,28 +326,28 @@ def run(automaton: Automaton, tiles: Tiles, schedule: Schedule, seed: int = 0, r
     """
     n, rng = len(tiles), np.random.default_rng(seed)
     reading = reader({kind: packed(tiles == kind) for kind in automaton.kinds})
-    held = np.zeros((-(-n // WORD), len(automaton.signals), *tiles.shape[1:]), np.uint64)
-    answer, left = packed(np.asarray(shortest_path(tiles))), np.full(held[:, 0].shape, ALL)
-    strayed, correct = np.zeros(len(left), np.uint64), np.zeros(len(left), np.uint64)
-    iterations, rounds, when = np.full(n, -1), np.ones(n, np.int64), np.full(n, -1)
+    state = np.zeros((-(-n // WORD), len(automaton.signals), *tiles.shape[1:]), np.uint64)
+    answer, due = packed(np.asarray(shortest_path(tiles))), np.full(state[:, 0].shape, ALL)
+    strayed, correct = np.zeros(len(due), np.uint64), np.zeros(len(due), np.uint64)
+    iterations, rounds, rounds_to_answer = np.full(n, -1), np.ones(n, np.int64), np.full(n, -1)
     for t, mask in enumerate(schedule(rng, tiles), 1):
-        after = automaton.advance(reading(held))
-        if rest and t % 50 == 0 and np.array_equal(after, held):
+        new_state = automaton.advance(reading(state))
+        if rest and t % 50 == 0 and np.array_equal(new_state, state):
             break
-        held = np.where(mask[:, None] == ALL, after, (after & mask[:, None]) | (held & ~mask[:, None]))
-        path, left = held[:, 0], left & ~mask
+        state = np.where(mask[:, None] == ALL, new_state, (new_state & mask[:, None]) | (state & ~mask[:, None]))
+        path, due = state[:, 0], due & ~mask
         strayed |= np.bitwise_or.reduce(path & ~answer, axis=(1, 2))
-        now_correct = ~np.bitwise_or.reduce(path ^ answer, axis=(1, 2))
-        fresh = unpacked(now_correct & ~correct, n)
-        iterations[fresh], when[fresh] = t, rounds[fresh]
-        correct |= now_correct
-        over = ~np.bitwise_or.reduce(left, axis=(1, 2))
-        if over.any():
-            rounds += unpacked(over, n)
-            left |= over[:, None, None]
+        matches = ~np.bitwise_or.reduce(path ^ answer, axis=(1, 2))
+        newly_correct = unpacked(matches & ~correct, n)
+        iterations[newly_correct], rounds_to_answer[newly_correct] = t, rounds[newly_correct]
+        correct |= matches
+        ended = ~np.bitwise_or.reduce(due, axis=(1, 2))
+        if ended.any():
+            rounds += unpacked(ended, n)
+            due |= ended[:, None, None]
         if not rest and (iterations >= 0).all():
             break
-    return Run(unpacked(path, n), unpacked(strayed, n), iterations, when)
+    return Run(unpacked(path, n), unpacked(strayed, n), iterations, rounds_to_answer)
 
 
 def levels_of(name: str, n: int) -> Tiles:
@@ -360,27 +365,27 @@ def reachable_states(tiles: Tiles, automaton: Automaton = ASYNCHRONOUS) -> tuple
         The number of states, and whether all of them are correct. A state is correct if PATH is on only at tiles of the
         canonical path, and if 2 L + 2 synchronous iterations from this state end with the whole path of L moves.
     """
-    joined, shape = (distances(tiles)[tiles == Tile.TARGET] >= 0).all(), (len(automaton.signals), *tiles.shape)
-    answer = np.asarray(shortest_path(tiles)) if joined else np.zeros(tiles.shape, np.bool_)
+    is_solvable, shape = (distances(tiles)[tiles == Tile.TARGET] >= 0).all(), (len(automaton.signals), *tiles.shape)
+    answer = np.asarray(shortest_path(tiles)) if is_solvable else np.zeros(tiles.shape, np.bool_)
     masks = np.array([[i >> place & 1 for place in range(tiles.size)] for i in range(2**tiles.size)], bool)
     masks = masks.reshape(-1, 1, *tiles.shape)
-    known, fresh = set[bytes](), [np.zeros(shape, np.bool_)]
-    while fresh:
-        states = np.stack(fresh)
-        after = automaton.step(np.broadcast_to(tiles, (len(states), *tiles.shape)), states)
-        fresh = []
-        for one, then in zip(states, after, strict=True):
-            codes = np.packbits(np.where(masks, then, one).reshape(len(masks), -1), axis=1)
+    visited, frontier = set[bytes](), [np.zeros(shape, np.bool_)]
+    while frontier:
+        states = np.stack(frontier)
+        successors = automaton.step(np.broadcast_to(tiles, (len(states), *tiles.shape)), states)
+        frontier = []
+        for state, successor in zip(states, successors, strict=True):
+            codes = np.packbits(np.where(masks, successor, state).reshape(len(masks), -1), axis=1)
             for code in np.unique(codes, axis=0):
-                if (key := code.tobytes()) not in known:
-                    known.add(key)
-                    fresh.append(np.unpackbits(code, count=one.size).astype(bool).reshape(shape))
-    states = np.stack([np.unpackbits(np.frombuffer(key, np.uint8), count=int(np.prod(shape))) for key in known])
+                if (key := code.tobytes()) not in visited:
+                    visited.add(key)
+                    frontier.append(np.unpackbits(code, count=state.size).astype(bool).reshape(shape))
+    states = np.stack([np.unpackbits(np.frombuffer(key, np.uint8), count=int(np.prod(shape))) for key in visited])
     signals: Signals = states.reshape(-1, *shape).astype(bool)
-    many = np.broadcast_to(tiles, (len(signals), *tiles.shape))
+    copies = np.broadcast_to(tiles, (len(signals), *tiles.shape))
     correct = not (signals[:, 0] & ~answer).any()
     for _ in range(2 * int(answer.sum())):
-        signals = automaton.step(many, signals)
+        signals = automaton.step(copies, signals)
     return len(signals), correct and bool((signals[:, 0] == answer).all())
 
 
@@ -418,20 +423,22 @@ def of_sets(names: Sequence[str], n: int) -> Iterator[Table]:
         names: names of test sets.
         n: number of levels of each set.
     """
-    half, plain, kept = partial(at_random, 1), list[list[str]](), list[list[str]]()
+    half, plain, in_step = partial(at_random, 1), list[list[str]](), list[list[str]]()
     for name in names:
         tiles = levels_of(name, n)
         answer = np.asarray(shortest_path(tiles))
         n_moves = answer.sum(axis=(1, 2)) - 1
-        found = run(SHORTEST_PATH, tiles, half, rest=True)
-        valid, best = np.asarray(is_valid(tiles, found.path)), np.asarray(is_optimal(tiles, found.path))
-        longer = (found.path.sum(axis=(1, 2)) - answer.sum(axis=(1, 2))) / n_moves
-        same = (found.path == answer).all(axis=(1, 2))
-        plain.append([name, percent(valid), percent(best), percent(same), f"{100 * longer.mean():+.1f} %"])
-        found, bound = run(ASYNCHRONOUS, tiles, half), 2 * n_moves + 2
-        slower, rounds = found.iterations / bound, found.rounds / bound
+        outcome = run(SHORTEST_PATH, tiles, half, rest=True)
+        valid, optimal = np.asarray(is_valid(tiles, outcome.path)), np.asarray(is_optimal(tiles, outcome.path))
+        longer = (outcome.path.sum(axis=(1, 2)) - answer.sum(axis=(1, 2))) / n_moves
+        canonical = (outcome.path == answer).all(axis=(1, 2))
+        plain.append([name, percent(valid), percent(optimal), percent(canonical), f"{100 * longer.mean():+.1f} %"])
+        outcome, bound = run(ASYNCHRONOUS, tiles, half), 2 * n_moves + 2
+        slower, rounds = outcome.iterations / bound, outcome.rounds / bound
         texts = [f"{slower.mean():.2f}", f"{slower.max():.2f}", f"{rounds.max():.2f}"]
-        kept.append([name, percent(found.iterations > 0), percent(found.strayed), f"{n_moves.mean():.0f}", *texts])
+        in_step.append(
+            [name, percent(outcome.iterations > 0), percent(outcome.strayed), f"{n_moves.mean():.0f}", *texts]
+        )
     about = f"at probability 1/2, {n} test levels of each set"
     yield Table(
         ("set", "a path", "a shortest one", "the canonical one", "longer by"), plain, (), f"shortest-path {about}"
@@ -445,7 +452,7 @@ def of_sets(names: Sequence[str], n: int) -> Iterator[Table]:
         "largest",
         "rounds / (2 L + 2), largest",
     )
-    yield Table(columns, kept, (), f"{ASYNCHRONOUS.name} {about}")
+    yield Table(columns, in_step, (), f"{ASYNCHRONOUS.name} {about}")
 
 
 def of_schedules(names: Sequence[str], n: int) -> Table:
@@ -456,43 +463,52 @@ def of_schedules(names: Sequence[str], n: int) -> Table:
         n: number of levels of each set.
     """
     rows = []
-    for (about, (schedule, many)), name in ((each, name) for each in SCHEDULES.items() for name in names):
+    for (about, (schedule, many)), name in ((item, name) for item in SCHEDULES.items() for name in names):
         tiles = levels_of(name, n if many else min(n, WORD))
-        found, bound = run(ASYNCHRONOUS, tiles, schedule), 2 * np.asarray(shortest_path(tiles)).sum(axis=(1, 2))
-        rounds = found.rounds / bound
-        facts = [percent(found.iterations > 0), percent(found.strayed), f"{rounds.mean():.2f}", f"{rounds.max():.2f}"]
+        outcome, bound = run(ASYNCHRONOUS, tiles, schedule), 2 * np.asarray(shortest_path(tiles)).sum(axis=(1, 2))
+        rounds = outcome.rounds / bound
+        facts = [
+            percent(outcome.iterations > 0),
+            percent(outcome.strayed),
+            f"{rounds.mean():.2f}",
+            f"{rounds.max():.2f}",
+        ]
         rows.append([about, name, str(len(tiles)), *facts])
     return Table(("schedule", "set", "levels", "correct", "ever wrong", "rounds / (2 L + 2)", "largest"), rows)
 
 
-def draw(out: Path, seed: int = 2, shown: Sequence[int] = (4, 12, 20, 32, 100)) -> None:
+def draw(out: Path, seed: int = 2, steps: Sequence[int] = (4, 12, 20, 32, 100)) -> None:
     """Draw the states of both automata on one maze, where each iteration updates the same tiles of both.
 
     Args:
         out: the PNG file.
         seed: seed of the updated tiles.
-        shown: numbers of iterations, each of which has a column.
+        steps: numbers of iterations, each of which has a column.
     """
     tiles = parse(MAZE)
     colours = {Tile.EMPTY: "#ffffff", Tile.WALL: "#343a40", Tile.SOURCE: "#ffffff", Tile.TARGET: "#ffffff"}
-    with figure(out, 2.3 * len(shown), 5.2) as drawn:
-        rows = np.array(panels(drawn, 2 * len(shown), len(shown))).reshape(2, -1)
+    with figure(out, 2.3 * len(steps), 5.2) as fig:
+        rows = np.array(panels(fig, 2 * len(steps), len(steps))).reshape(2, -1)
         for automaton, row in zip((SHORTEST_PATH, ASYNCHRONOUS), rows, strict=True):
             rng, states = np.random.default_rng(seed), [np.zeros((1, len(automaton.signals), *tiles.shape), np.bool_)]
-            for _ in range(max(shown)):
+            for _ in range(max(steps)):
                 mask = rng.random((1, 1, *tiles.shape)) < 0.5
                 states.append(np.where(mask, automaton.step(tiles[None], states[-1]), states[-1]))
-            for axes, t in zip(row, shown, strict=True):
-                on = states[t][0]
-                wet = on[list(FLOOD)].any(axis=0) if automaton is ASYNCHRONOUS else on[SHORTEST_PATH.signals["FLOOD"]]
+            for axes, t in zip(row, steps, strict=True):
+                state = states[t][0]
+                wet = (
+                    state[list(FLOOD)].any(axis=0)
+                    if automaton is ASYNCHRONOUS
+                    else state[SHORTEST_PATH.signals["FLOOD"]]
+                )
                 picture = np.array([[to_rgb(colours[Tile(kind)]) for kind in line] for line in tiles])
-                picture[wet], picture[on[0]] = to_rgb(SKY), to_rgb(ORANGE)
+                picture[wet], picture[state[0]] = to_rgb(SKY), to_rgb(ORANGE)
                 axes.imshow(picture)
                 for place in np.argwhere(tiles != Tile.WALL):
                     at, kind = tuple(place), tiles[tuple(place)]
                     text = {Tile.SOURCE: "S", Tile.TARGET: "T"}.get(kind, "")
                     if automaton is ASYNCHRONOUS and not wet[at] and not text:
-                        text = str(next((n for n in (1, 2, 3) if on[(AT[n], *at)]), 0))
+                        text = str(next((n for n in (1, 2, 3) if state[(AT[n], *at)]), 0))
                     axes.text(at[1], at[0], text, ha="center", va="center", fontsize=9 if text in "ST" else 7)
                 axes.set(xticks=[], yticks=[], title=f"{t} iterations" if automaton is SHORTEST_PATH else "")
                 axes.grid(visible=False)
@@ -550,7 +566,7 @@ def main(
         "only present states are read": {"reads_before": False},
         "no tile waits": {"waits": False},
     }
-    rows = [[about, *map(str, in_step_lemmas(**given).values())] for about, given in options.items()]
+    rows = [[about, *map(str, in_step_lemmas(**changes).values())] for about, changes in options.items()]
     print(Table(("kept in step", *in_step_lemmas()), rows).markdown())
     proof = prove(ASYNCHRONOUS)
     print(f"{ASYNCHRONOUS.name}: {sum(bool(lemma.holds) for lemma in proof.lemmas)} of {len(proof.lemmas)} lemmas hold")
@@ -562,15 +578,19 @@ def main(
         print(f"{table.title}\n\n{table.markdown()}", flush=True)
     print(of_schedules(sets[:3], n).markdown(), flush=True)
     mazes = [np.array(kinds, np.uint8).reshape(2, 3) for kinds in product(range(4), repeat=6)]
-    ended = [tiles for tiles in mazes if all((tiles == kind).sum() == 1 for kind in (Tile.SOURCE, Tile.TARGET))]
-    counts = [reachable_states(tiles) for tiles in ended]
+    with_ends = [tiles for tiles in mazes if all((tiles == kind).sum() == 1 for kind in (Tile.SOURCE, Tile.TARGET))]
+    counts = [reachable_states(tiles) for tiles in with_ends]
     n_correct = sum(correct for _, correct in counts)
-    print(f"all schedules: {n_correct} of {len(ended)} mazes of 2 x 3 correct; {sum(n for n, _ in counts):,} states")
+    print(
+        f"all schedules: {n_correct} of {len(with_ends)} mazes of 2 x 3 correct; {sum(n for n, _ in counts):,} states"
+    )
     rows = []
     for name in (ASYNCHRONOUS.name, *NETWORKS):
         policy = model if name == ASYNCHRONOUS.name else load(name)
         for probability, n_iterations in ((1, 250), (0.5, 750)):
-            parts = (of_network(policy, levels_of(each, n_networks), n_iterations, probability) for each in sets[:3])
+            parts = (
+                of_network(policy, levels_of(set_name, n_networks), n_iterations, probability) for set_name in sets[:3]
+            )
             rows.append([name, f"{probability}", *(f"{100 * part:.1f}" for part in parts)])
             print(rows[-1], flush=True)
     print(Table(("network", "probability", *sets[:3]), rows).markdown())

@@ -39,7 +39,7 @@ from maze_nca_gym.mazes import validation_levels
 from maze_nca_gym.support.names import unknown_name
 from maze_nca_gym.support.tables import Table
 
-from .kept import Record, all_kept
+from .cache import Record, all_cached
 
 ID = "MazeShortestPathRL-v0"
 ALGORITHMS = {
@@ -90,8 +90,8 @@ def hyperparameters(file: Path) -> dict[str, Any]:
         ValueError: the file does not exist, has another format, or has no hyperparameters for the environment.
     """
     try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))[ID]
-        options = {"policy": "MlpPolicy", "n_envs": 1, **found}
+        entry = yaml.safe_load(file.read_text(encoding="utf-8"))[ID]
+        options = {"policy": "MlpPolicy", "n_envs": 1, **entry}
         options["n_timesteps"] = int(options["n_timesteps"])
     except (OSError, yaml.YAMLError, TypeError, KeyError, ValueError) as error:
         raise ValueError(f"{file} must be YAML with an entry {ID}, whose n_timesteps is a number: {error!r}") from error
@@ -176,15 +176,17 @@ def make_run(algorithm: str, options: dict[str, Any], family: str, size: int, se
     Path(folder).mkdir(parents=True, exist_ok=True)
     write_json(Path(folder, DESCRIPTION), about)
     module, name = ALGORITHMS[algorithm].split(":")
-    given = deepcopy(options)  # an algorithm may change the keywords of its policy
-    own = {key: scheduled(value) for key, value in given.items() if key not in ("policy", "n_envs", "n_timesteps")}
-    if "optimizer_class" in own.get("policy_kwargs", {}):
-        optimiser = OPTIMISERS[own["policy_kwargs"]["optimizer_class"]].make
-        own["policy_kwargs"] = own["policy_kwargs"] | {"optimizer_class": optimiser}
+    copied = deepcopy(options)  # an algorithm may change the keywords of its policy
+    arguments = {
+        key: scheduled(value) for key, value in copied.items() if key not in ("policy", "n_envs", "n_timesteps")
+    }
+    if "optimizer_class" in arguments.get("policy_kwargs", {}):
+        optimiser = OPTIMISERS[arguments["policy_kwargs"]["optimizer_class"]].make
+        arguments["policy_kwargs"] = arguments["policy_kwargs"] | {"optimizer_class": optimiser}
     policy = NCAActorCriticPolicy if options["policy"] == "NCAActorCriticPolicy" else options["policy"]
     env: Any = make_path_vec(ID, options["n_envs"], size=size, generator=family)
     env = Ended(env) if options.get("gamma") == 0 else env
-    model = getattr(import_module(module), name)(policy, env, seed=seed, device="cpu", **own)
+    model = getattr(import_module(module), name)(policy, env, seed=seed, device="cpu", **arguments)
     held_out = make_path_vec(ID, 128, levels=validation_levels(family, size, "shortest-path", N_TEST), in_order=True)
     every = max(options["n_timesteps"] // 10, 1)
     points = SavedCurve({family: held_out}, 0, every, N_TEST, folder=Path(folder))
@@ -209,13 +211,13 @@ def by_chance(family: str, size: int) -> float:
     return float(np.mean(returns))
 
 
-def row(of: str, runs: list[Record]) -> list[str]:
+def row(label: str, runs: list[Record]) -> list[str]:
     """Return a row of the table: the mean return on the test set, with its interval over seeds, and the times."""
     ends = np.array([run["curve"][-1] for run in runs])
     reached = bootstrap(np.random.default_rng(0), [run["test"] for run in runs], interquartile_mean)
-    shown = reached.text(3, 1) if len(runs) > 1 else f"{reached.value:.3f}"
+    mean_return = reached.text(3, 1) if len(runs) > 1 else f"{reached.value:.3f}"
     wall = np.mean([run["wall_seconds"] for run in runs])
-    return [of, shown, f"{ends[0, 0]:,.0f}", str(len(runs)), f"{ends[:, 1].mean():,.0f}", f"{wall:,.0f}"]
+    return [label, mean_return, f"{ends[0, 0]:,.0f}", str(len(runs)), f"{ends[:, 1].mean():,.0f}", f"{wall:,.0f}"]
 
 
 def curves_of(runs: dict[tuple[str, str, int], list[Record]], seeds: Sequence[int]) -> Record:
@@ -228,14 +230,14 @@ def curves_of(runs: dict[tuple[str, str, int], list[Record]], seeds: Sequence[in
     Returns:
         For each algorithm, family and size: the curve and the result on the test set of each seed.
     """
-    found = []
+    curves = []
     for (algorithm, family, size), of_seeds in runs.items():
         results = [
             {"seed": seed, "curve": [[n_steps, value] for n_steps, _, value in run["curve"]], "test": run["test"]}
             for seed, run in zip(seeds, of_seeds, strict=True)
         ]
-        found.append({"algorithm": algorithm, "family": family, "size": size, "runs": results})
-    return {"curves": found}
+        curves.append({"algorithm": algorithm, "family": family, "size": size, "runs": results})
+    return {"curves": curves}
 
 
 def draw(file: Path) -> Path:
@@ -244,18 +246,18 @@ def draw(file: Path) -> Path:
     The picture is a PNG file next to the file.
     """
     curves, path = json.loads(file.read_text(encoding="utf-8"))["curves"], file.with_suffix(".png")
-    kinds = list(dict.fromkeys((each["family"], each["size"]) for each in curves))
-    colours = dict(zip(dict.fromkeys(each["algorithm"] for each in curves), cycle(COLOURS), strict=False))
-    with figure(path, 1 + 5 * len(kinds), 4.5, "Agents that act, on mazes they have not seen") as drawn:
-        for axes, kind in zip(panels(drawn, len(kinds), len(kinds)), kinds, strict=True):
+    kinds = list(dict.fromkeys((entry["family"], entry["size"]) for entry in curves))
+    colours = dict(zip(dict.fromkeys(entry["algorithm"] for entry in curves), cycle(COLOURS), strict=False))
+    with figure(path, 1 + 5 * len(kinds), 4.5, "Agents that act, on mazes they have not seen") as fig:
+        for axes, kind in zip(panels(fig, len(kinds), len(kinds)), kinds, strict=True):
             worst = 1.0
-            for each in (each for each in curves if (each["family"], each["size"]) == kind):
-                values = np.array([[value for _, value in run["curve"]] for run in each["runs"]])
+            for entry in (entry for entry in curves if (entry["family"], entry["size"]) == kind):
+                values = np.array([[value for _, value in run["curve"]] for run in entry["runs"]])
                 bands = [bootstrap(np.random.default_rng(0), at, interquartile_mean) for at in values.T]
                 middle, low, high = np.transpose([[band.value, band.low, band.high] for band in bands])
-                steps, n = [n_steps for n_steps, _ in each["runs"][0]["curve"]], len(each["runs"])
-                label = f"{each['algorithm']}, {n} seed{'s' * (n > 1)}"
-                curve(axes, steps, middle, low, high, color=colours[each["algorithm"]], label=label)
+                steps, n = [n_steps for n_steps, _ in entry["runs"][0]["curve"]], len(entry["runs"])
+                label = f"{entry['algorithm']}, {n} seed{'s' * (n > 1)}"
+                curve(axes, steps, middle, low, high, color=colours[entry["algorithm"]], label=label)
                 worst = min(worst, low.min())
             axes.set(title=f"{kind[0]}, {kind[1]} x {kind[1]}", xlabel="steps", ylabel="mean return")
             # an empty path has the return 0, and agents that act at random are far below
@@ -285,17 +287,17 @@ def main() -> None:
         calls[file] = (algorithm, options, family, size, seed, str(file.with_suffix("")))
         keys.append((algorithm, family, size))
     runs: dict[tuple[str, str, int], list[Record]] = {}
-    for key, run in zip(keys, all_kept("runs", make_run, calls, arguments.jobs), strict=True):
+    for key, run in zip(keys, all_cached("runs", make_run, calls, arguments.jobs), strict=True):
         runs.setdefault(key, []).append(run)
     write_json(arguments.out / "curves.json", curves_of(runs, arguments.seeds))
     draw(arguments.out / "curves.json")
     for size, family in product(arguments.sizes, arguments.families):
         head = [f"{family}, {size} x {size}", "mean return", "steps", "seeds", "seconds of processor", "seconds in all"]
-        rows = [row(algorithm, found) for (algorithm, *of), found in runs.items() if of == [family, size]]
+        rows = [row(algorithm, records) for (algorithm, *levels), records in runs.items() if levels == [family, size]]
         rows.append(["random actions", f"{by_chance(family, size):.3f}", "", "", "", ""])
-        for how, name in REFERENCES.items():
+        for origin, name in REFERENCES.items():
             accuracy = evaluate(name, families=family, sizes=size, n=N_TEST)[0].metrics.accuracy.value
-            rows.append([f"{how}, `{name}`", f"{accuracy:.3f}", "", "", "", ""])
+            rows.append([f"{origin}, `{name}`", f"{accuracy:.3f}", "", "", "", ""])
         print(Table(head, rows).markdown() + "\n")
 
 

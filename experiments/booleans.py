@@ -77,17 +77,17 @@ def levels_of(parts: list[tuple[Tiles, NDArray[np.bool_]]], size: int) -> Levels
         size: largest height and width.
     """
     tiles, answers = [], []
-    for some, of in parts:
-        frame = [(0, 0), *((1, size + 1 - length) for length in some.shape[1:])]
-        tiles.append(np.pad(some.astype(np.int16), frame, constant_values=BEYOND))
-        answers.append(np.pad(of, frame))
+    for part, answer in parts:
+        frame = [(0, 0), *((1, size + 1 - length) for length in part.shape[1:])]
+        tiles.append(np.pad(part.astype(np.int16), frame, constant_values=BEYOND))
+        answers.append(np.pad(answer, frame))
     return Levels(np.concatenate(tiles).reshape(-1), np.concatenate(answers).reshape(-1), size + 2)
 
 
 def draw(rng: np.random.Generator, n: int, size: int) -> Levels:
     """Return n perfect mazes, half of them without a border, with their solutions."""
-    drawn = [generate(rng, n // 2, size, "perfect", border=border) for border in (True, False)]
-    return levels_of([(some, shortest_path(some)) for some in drawn], size + 2)
+    mazes = [generate(rng, n // 2, size, "perfect", border=border) for border in (True, False)]
+    return levels_of([(part, shortest_path(part)) for part in mazes], size + 2)
 
 
 def errors(
@@ -121,10 +121,10 @@ def n_wrong(
 
 
 @jit
-def _add(total: Any, seen: Any, weight: int) -> None:
+def _add(total: Any, states: Any, weight: int) -> None:
     """Add weighted states to sums. As a function of slices it has no negative index, so numba vectorises the loop."""
     for i in range(len(total)):
-        total[i] += weight * seen[i]
+        total[i] += weight * states[i]
 
 
 @jit
@@ -141,55 +141,60 @@ def _n_wrong(
 ) -> NDArray[np.int64]:
     n_networks, n_channels, n_taps, _ = weights.shape
     n, near, inner = len(kinds) // n_parts, (-width, -1, 1, width), slice(width, -width)
-    found, states = np.zeros((n_networks, n_parts), np.int64), np.zeros((2, n_channels, n), np.int16)
-    maze, total, shown = np.full((n_channels, n), -30_000, np.int16), np.empty(n, np.int16), np.empty(n, np.int16)
+    counts, states = np.zeros((n_networks, n_parts), np.int64), np.zeros((2, n_channels, n), np.int16)
+    maze, total, ever_on = np.full((n_channels, n), -30_000, np.int16), np.empty(n, np.int16), np.empty(n, np.int16)
     for network in range(n_networks):
-        of = weights[network]
+        network_weights = weights[network]
         for part in range(n_parts):
-            here, wanted = kinds[part * n : (part + 1) * n], answer[part * n : (part + 1) * n]
+            kinds_of_part, expected = kinds[part * n : (part + 1) * n], answer[part * n : (part + 1) * n]
             for channel in range(n_channels):
                 for i in range(width, n - width):
-                    if here[i] == BEYOND:
+                    if kinds_of_part[i] == BEYOND:
                         maze[channel, i] = -30_000  # never on
                         continue
-                    so_far = of[channel, 0, -1] + of[channel, 0, here[i]]
+                    fixed_sum = network_weights[channel, 0, -1] + network_weights[channel, 0, kinds_of_part[i]]
                     for way in range(4):
-                        kind = here[i + near[way]]
+                        kind = kinds_of_part[i + near[way]]
                         if kind != BEYOND:
-                            so_far += of[channel, 1 if n_taps == 2 else 1 + way, kind]
-                    maze[channel, i] = so_far
-            now, other = 0, 1
-            states[:], shown[:] = 0, 0
+                            fixed_sum += network_weights[channel, 1 if n_taps == 2 else 1 + way, kind]
+                    maze[channel, i] = fixed_sum
+            current, previous = 0, 1
+            states[:], ever_on[:] = 0, 0
             for _ in range(n_steps):
                 changes = np.int16(0)
                 for channel in range(n_channels):
                     total[:] = maze[channel]
                     for read in range(n_channels):
-                        seen, own = states[now, read], of[channel, 0, n_kinds + read]
-                        if own:
-                            _add(total[inner], seen[inner], own)
+                        states_read, own_weight = states[current, read], network_weights[channel, 0, n_kinds + read]
+                        if own_weight:
+                            _add(total[inner], states_read[inner], own_weight)
                         for way in range(4):
-                            each, step = of[channel, 1 if n_taps == 2 else 1 + way, n_kinds + read], near[way]
-                            if each:
-                                _add(total[inner], seen[width + step : n - width + step], each)
-                    before = states[other, channel]
+                            weight, step = (
+                                network_weights[channel, 1 if n_taps == 2 else 1 + way, n_kinds + read],
+                                near[way],
+                            )
+                            if weight:
+                                _add(total[inner], states_read[width + step : n - width + step], weight)
+                    buffer = states[previous, channel]
                     for i in range(n):
                         on = np.int16(total[i] >= 1)
-                        changes |= on ^ before[i]
-                        before[i] = on
-                now, other = other, now
+                        changes |= on ^ buffer[i]
+                        buffer[i] = on
+                current, previous = previous, current
                 for i in range(n):
-                    shown[i] |= states[now, 0, i]
+                    ever_on[i] |= states[current, 0, i]
                 if not changes:  # the states rest, or alternate between two states
                     break
             for i in range(n):
-                if at_any_time and not wanted[i]:
-                    found[network, part] += 2 * shown[i]
+                if at_any_time and not expected[i]:
+                    counts[network, part] += 2 * ever_on[i]
                 else:
-                    found[network, part] += abs(states[other, 0, i] - wanted[i]) + abs(states[now, 0, i] - wanted[i])
-            if found[network].sum() > limits[network]:
+                    counts[network, part] += abs(states[previous, 0, i] - expected[i]) + abs(
+                        states[current, 0, i] - expected[i]
+                    )
+            if counts[network].sum() > limits[network]:
                 break
-    return found
+    return counts
 
 
 def mutated(rng: np.random.Generator, weights: Floats) -> Floats:
@@ -211,18 +216,18 @@ def evolve(rng: np.random.Generator) -> Floats:
     """
     weights = np.zeros((N_CHAINS, len(CHANNELS), 2, len(Tile) + len(CHANNELS) + 1), np.float32)
     generations = [(size, n_steps, place) for size, n_steps, n in SCHEDULE for place in range(n)]
-    for done, (size, n_steps, place) in enumerate(generations):
+    for generation, (size, n_steps, place) in enumerate(generations):
         if place % 100 == 0:
             levels = draw(rng, N_LEVELS, size)
             cost = errors(weights, levels, n_steps) + COST * np.abs(weights).sum(axis=(1, 2, 3))
             best = np.argsort(cost)[: N_CHAINS // 2].repeat(2)
             weights, cost = weights[best], cost[best]
-            print(f"generation {done}: {errors(weights[:1], levels, n_steps)[0]:.2%} of tiles wrong", flush=True)
-        tried = mutated(rng, weights)
-        after = errors(tried, levels, n_steps) + COST * np.abs(tried).sum(axis=(1, 2, 3))
-        heat = HEAT * (1 - done / len(generations))
-        taken = rng.random(N_CHAINS) < np.exp(np.clip((cost - after) / heat, -50, 0))
-        weights[taken], cost = tried[taken], np.where(taken, after, cost)
+            print(f"generation {generation}: {errors(weights[:1], levels, n_steps)[0]:.2%} of tiles wrong", flush=True)
+        candidates = mutated(rng, weights)
+        new_cost = errors(candidates, levels, n_steps) + COST * np.abs(candidates).sum(axis=(1, 2, 3))
+        heat = HEAT * (1 - generation / len(generations))
+        accepted = rng.random(N_CHAINS) < np.exp(np.clip((cost - new_cost) / heat, -50, 0))
+        weights[accepted], cost = candidates[accepted], np.where(accepted, new_cost, cost)
     return np.asarray(weights[cost.argmin()])
 
 
@@ -274,11 +279,11 @@ def _signals(picture: Picture, at: str, t: Any) -> Mapping[IntEnum, Any]:
 
 
 def _ghosts(tiles: Tiles) -> Mapping[str, Any]:
-    on, left, height = shortest_path(tiles), tiles != Tile.WALL, np.zeros(tiles.shape, np.int64)
+    on, remaining, height = shortest_path(tiles), tiles != Tile.WALL, np.zeros(tiles.shape, np.int64)
     for number in range(1, tiles[0].size):
-        n_left = sum(shifted(left, tap).astype(np.int64) for tap in DIRECTIONS)
-        ends = left & ~on & (n_left < 2)
-        height[ends], left = number, left & ~ends
+        n_remaining = sum(shifted(remaining, tap).astype(np.int64) for tap in DIRECTIONS)
+        ends = remaining & ~on & (n_remaining < 2)
+        height[ends], remaining = number, remaining & ~ends
     return {ON: on, HEIGHT: height}
 
 

@@ -21,8 +21,8 @@ from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import test_levels
 from maze_nca_gym.support.random_streams import rng_for
 
+from .cache import Record, all_cached
 from .evolution_report import write_report
-from .kept import Record, all_kept
 
 TEST_SETS = {"random": (16, 32), "perfect": (16,), "loops": (16,)}
 N_TESTED = 1024
@@ -132,7 +132,7 @@ def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: 
     lines = read_metrics(Path(folder) / METRICS)
     lengths = [(line["update"], line["mean_solution_length"]) for line in lines if "mean_solution_length" in line]
     stream = LevelStream(config)
-    began_at = stream.fixed if config.evolve else stream.draw(rng_for(seed, "probe"), N_PROBED, config.sizes[0])
+    initial = stream.fixed if config.evolve else stream.draw(rng_for(seed, "probe"), N_PROBED, config.sizes[0])
     return {
         "model": model,
         "levels": levels,
@@ -141,7 +141,7 @@ def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: 
         "batch_size": config.batch_size,
         "seconds": lines[-1]["seconds"],
         "evolution_seconds": lines[-1].get("evolution_seconds", 0.0),
-        "lengths": [(0, float(began_at.target.sum(axis=(1, 2)).mean())), *lengths],
+        "lengths": [(0, float(initial.target.sum(axis=(1, 2)).mean())), *lengths],
         "tests": {
             f"{family}-{size}": _test(policy, family, size) for family, sizes in TEST_SETS.items() for size in sizes
         },
@@ -150,8 +150,8 @@ def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: 
 
 
 def _test(policy: Policy, family: str, size: int) -> dict[str, float]:
-    tested = measure(policy, test_levels(family, size, "shortest-path", N_TESTED)).final
-    return {name: metric["value"] for name, metric in asdict(tested).items()}
+    metrics = measure(policy, test_levels(family, size, "shortest-path", N_TESTED)).final
+    return {name: metric["value"] for name, metric in asdict(metrics).items()}
 
 
 def main() -> None:
@@ -162,7 +162,7 @@ def main() -> None:
         configuration(model, levels, seed, n_updates)  # raises errors before hours of training
         folder = out / f"{model}-{levels.replace(',', '').replace(' ', '-')}-{seed}"
         calls[folder / "result.json"] = (model, levels, seed, n_updates, str(folder))
-    all_kept("runs", make_run, calls, arguments.jobs)
+    all_cached("runs", make_run, calls, arguments.jobs)
     print(write_report(out, arguments.report or out, tuple(LEVELS)))
 
 

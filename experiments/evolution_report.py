@@ -59,13 +59,13 @@ def _markdown(of_model: dict[str, dict[str, Runs]]) -> str:
     parts = ["# Results of `python -m experiments.evolution`", "", NOTE, ""]
     for model, groups in of_model.items():
         first = next(iter(groups.values()))[0]
-        described = first["machine"]
+        machine = first["machine"]
         n_seeds = sorted({len(group) for group in groups.values()})
         parts += [
             f"## {model}: {first['n_updates']:,} updates of {first['batch_size']} levels, "
             f"{' or '.join(map(str, n_seeds))} seeds",
             "",
-            f"One thread each on {described['cpu']} ({described['system']}). The mean over seeds, and from the least "
+            f"One thread each on {machine['cpu']} ({machine['system']}). The mean over seeds, and from the least "
             "to the most, in %; 1,024 levels of each test set. The last column is evolution's part of the time.",
             "",
         ]
@@ -78,7 +78,7 @@ def _markdown(of_model: dict[str, dict[str, Runs]]) -> str:
 
 
 def _row(levels: str, group: Runs, tests: Sequence[str], metric: str) -> list[str]:
-    first, last = (np.mean([run["lengths"][which][1] for run in group]) for which in (0, -1))
+    first, last = (np.mean([run["lengths"][index][1] for run in group]) for index in (0, -1))
     length = f"{first:.1f}" if all(len(run["lengths"]) == 1 for run in group) else f"{first:.1f} -> {last:.1f}"
     cells = [_percent([run["tests"][test][metric] for run in group]) for test in tests]
     share = np.mean([run["evolution_seconds"] / run["seconds"] for run in group])
@@ -95,8 +95,8 @@ def _draw(groups: dict[str, Runs], path: Path) -> None:
 
     A bar on the right is the fraction of complete levels. Dots show the seeds.
     """
-    with figure(path, 13, 4.2, dpi=110) as drawn:
-        left, right = panels(drawn, 2, 2, width_ratios=(1, 1.7))
+    with figure(path, 13, 4.2, dpi=110) as fig:
+        left, right = panels(fig, 2, 2, width_ratios=(1, 1.7))
         tests = list(next(iter(groups.values()))[0]["tests"])
         middles, width = bar_places(right, tests, len(groups))
         for (levels, group), places, colour in zip(groups.items(), middles, COLOURS, strict=False):
@@ -107,9 +107,9 @@ def _draw(groups: dict[str, Runs], path: Path) -> None:
                 left.plot(updates, lengths, color=colour, alpha=0.8, linewidth=1.5)
             values = np.array([[run["tests"][test]["complete"] for test in tests] for run in group])
             right.bar(places, values.mean(axis=0), width, color=colour, alpha=0.55, label=levels)
-            for each in values:
-                right.scatter(places, each, s=12, color=colour, zorder=3)
+            for fractions in values:
+                right.scatter(places, fractions, s=12, color=colour, zorder=3)
         left.set(xlabel="updates", ylabel="tiles", title="Mean solution of the training levels", ylim=(0, None))
         right.set_title("Complete on test sets")
         fraction_axis(right)
-        legend(drawn)
+        legend(fig)

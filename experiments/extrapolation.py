@@ -16,8 +16,8 @@ from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import test_levels
 
+from .cache import Record, all_cached
 from .extrapolation_report import Measured, write_report
-from .kept import Record, all_kept
 
 SETS: dict[str, dict[int, int]] = {
     "random": {16: 1024, 32: 512, 64: 128, 128: 32},
@@ -60,15 +60,15 @@ def sets_of(arguments: Arguments) -> list[tuple[str, int, int]]:
     unknown = [family for family in arguments.families if family not in SETS]
     if unknown or not 0 < arguments.share <= 1:
         raise ValueError(f"families must be of {', '.join(SETS)}, and share in (0, 1]")
-    chosen = [
+    sets = [
         (family, size, max(1, round(arguments.share * n)))
         for family in arguments.families
         for size, n in SETS[family].items()
         if size <= arguments.largest
     ]
-    if not chosen:
+    if not sets:
         raise ValueError(f"no set is as small as {arguments.largest}")
-    return chosen
+    return sets
 
 
 def make(policy: str, family: str, size: int, n: int) -> Record:
@@ -89,7 +89,7 @@ def main() -> None:
         arguments.out / Path(policy).stem / f"{family}-{size}.json": (policy, family, size, n)
         for policy, (family, size, n) in product(arguments.policies, sets_of(arguments))
     }
-    results = all_kept("sets", make, calls, arguments.jobs)
+    results = all_cached("sets", make, calls, arguments.jobs)
     print(write_report([Measured(**result) for result in results], arguments.out))
 
 

@@ -88,11 +88,11 @@ def write_report(results: Sequence[Measured], out: Path) -> str:
 
 
 def _markdown(results: Sequence[Measured]) -> str:
-    described = results[0].machine
+    machine = results[0].machine
     lines = [
         "# Results of `python -m experiments.extrapolation`",
         "",
-        f"One thread on {described['cpu']} ({described['system']}). The first levels of named test sets; in %, with "
+        f"One thread on {machine['cpu']} ({machine['system']}). The first levels of named test sets; in %, with "
         "95 % intervals of complete. Iterations are in proportion to the size or the longest solution.",
         "",
     ]
@@ -122,14 +122,16 @@ def _draw_sizes(results: Sequence[Measured], path: Path) -> None:
     Each policy has a line with intervals. Markers are published results.
     """
     families, colours = _families(results), _colours(results)
-    with figure(path, 1 + 3.6 * len(families), 6.4, dpi=110) as drawn:
-        made = panels(drawn, len(METRICS) * len(families), len(families), sharex="col", sharey="row")
-        for axes, (metric, family) in zip(made, product(METRICS, families), strict=True):
+    with figure(path, 1 + 3.6 * len(families), 6.4, dpi=110) as fig:
+        all_axes = panels(fig, len(METRICS) * len(families), len(families), sharex="col", sharey="row")
+        for axes, (metric, family) in zip(all_axes, product(METRICS, families), strict=True):
             for (policy, colour), line in zip(colours.items(), cycle(LINES), strict=False):
-                own = sorted((r for r in results if (r.policy, r.family) == (policy, family)), key=lambda r: r.size)
-                ends = np.array([r.final[metric] for r in own]).reshape(-1, 3).T
+                measured = sorted(
+                    (r for r in results if (r.policy, r.family) == (policy, family)), key=lambda r: r.size
+                )
+                ends = np.array([r.final[metric] for r in measured]).reshape(-1, 3).T
                 style = {"linestyle": line, "label": policy, "marker": "o"}
-                curve(axes, [r.size for r in own], *ends, color=colour, **style)
+                curve(axes, [r.size for r in measured], *ends, color=colour, **style)
             for p in (p for p in PUBLISHED if (p.family, p.metric) == (family, metric)):
                 axes.plot(p.size, p.value, MARKERS[p.source], color=INK, markersize=11, label=p.source, zorder=4)
             axes.set_ylabel(metric if family == families[0] else "")
@@ -138,14 +140,14 @@ def _draw_sizes(results: Sequence[Measured], path: Path) -> None:
                 axes.set_title(family)
             else:
                 size_axis(axes, sorted({r.size for r in results if r.family == family}))
-        legend(drawn)
+        legend(fig)
 
 
 def _draw_iterations(results: Sequence[Measured], path: Path) -> None:
     """Draw accuracy against iterations, with a panel for each family."""
     families, colours = _families(results), _colours(results)
-    with figure(path, 1 + 3.6 * len(families), 3.6, dpi=110) as drawn:
-        for axes, family in zip(panels(drawn, len(families), len(families), sharey=True), families, strict=True):
+    with figure(path, 1 + 3.6 * len(families), 3.6, dpi=110) as fig:
+        for axes, family in zip(panels(fig, len(families), len(families), sharey=True), families, strict=True):
             sizes = {r.size for r in results if r.family == family}
             size = SHOWN[family] if SHOWN[family] in sizes else min(sizes)
             for r in (r for r in results if (r.family, r.size) == (family, size)):
@@ -154,8 +156,8 @@ def _draw_iterations(results: Sequence[Measured], path: Path) -> None:
                 curve(axes, steps, [*values, values[-1]], color=colours[r.policy], label=r.policy)
             axes.set(title=f"{family}-{size}", xlabel="iterations", xscale="log")
             fraction_axis(axes)
-        drawn.axes[0].set_ylabel("accuracy")
-        legend(drawn)
+        fig.axes[0].set_ylabel("accuracy")
+        legend(fig)
 
 
 def _families(results: Sequence[Measured]) -> list[str]:

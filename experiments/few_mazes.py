@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from experiments.kept import Record, kept
+from experiments.cache import Record, cached
 from maze_nca_gym.agents import Policy, rollout, train
 from maze_nca_gym.agents.automata import AUTOMATA
 from maze_nca_gym.agents.automata.networks.asking import ask
@@ -68,8 +68,8 @@ def correct(policy: Policy, n_steps: int, tiles: Tiles | None = None) -> float:
         tiles: (N, H, W) uint8, by default the test levels.
     """
     tiles = test_levels("random", SIZE, "shortest-path", N_TESTED).tiles if tiles is None else tiles
-    drawn = rollout(policy, encode(policy, tiles), n_steps, n_returned=1)[:, 0] > 0.5
-    return round(100 * float(np.mean(is_optimal(tiles, drawn.numpy()))), 2)
+    paths = rollout(policy, encode(policy, tiles), n_steps, n_returned=1)[:, 0] > 0.5
+    return round(100 * float(np.mean(is_optimal(tiles, paths.numpy()))), 2)
 
 
 def from_rollouts(model: str, lesson: str, n: int, seed: int, n_updates: int, out: str) -> Record:
@@ -82,8 +82,8 @@ def from_rollouts(model: str, lesson: str, n: int, seed: int, n_updates: int, ou
     options |= {"guidance": float(lesson == "first moves"), "long_fraction": 0.0, "n_iterations": 24, "batch_size": 32}
     options |= MODELS[model][1]
     policy = train("fast", out=out, threads=1, overwrite=True, validate_every=n_updates, **options)
-    own = LevelStream(changed("fast", **options)).fixed.tiles[:N_TESTED]
-    return {"correct": correct(policy, 24), "own": correct(policy, 24, own), "weights": policy.n_weights}
+    training_tiles = LevelStream(changed("fast", **options)).fixed.tiles[:N_TESTED]
+    return {"correct": correct(policy, 24), "own": correct(policy, 24, training_tiles), "weights": policy.n_weights}
 
 
 def from_steps(n: int, seed: int, n_questions: int) -> Record:
@@ -97,8 +97,8 @@ def from_steps(n: int, seed: int, n_questions: int) -> Record:
     tiles, lines = stream.fixed.tiles, list[Mapping[str, Any]]()
     config = HintConfig(n_questions=n_questions, n_rounds=100)
     model, certificate = ask(config, lines.append, AUTOMATA["shortest-path"], [tiles])
-    found = {"correct": correct(model, 80), "proven": bool(certificate.holds)}
-    return found | {"questions": lines[-1]["questions"], "rounds": len(lines)}
+    record = {"correct": correct(model, 80), "proven": bool(certificate.holds)}
+    return record | {"questions": lines[-1]["questions"], "rounds": len(lines)}
 
 
 def main(
@@ -122,51 +122,53 @@ def main(
         measures: whether to train for missing results of first moves and answers, or only to draw existing results.
     """
     measured = out / "measured"
-    found: dict[tuple[str, str, int], list[Record]] = {}
+    records: dict[tuple[str, str, int], list[Record]] = {}
     for seed, lesson, model, n in product(range(seeds), lessons, models, numbers):
         name = f"{lesson} {model} {n} {seed}"
         if lesson == "steps" and model == "NCA":
-            one = kept(measured / f"{name}.json", from_steps, n, seed, 0)
-            asked = kept(measured / f"{name} asked.json", from_steps, n, seed, 1000)
-            one["proven"] = f"{asked['questions']}" if asked["proven"] else "not"
+            record = cached(measured / f"{name}.json", from_steps, n, seed, 0)
+            with_questions = cached(measured / f"{name} asked.json", from_steps, n, seed, 1000)
+            record["proven"] = f"{with_questions['questions']}" if with_questions["proven"] else "not"
         elif lesson != "steps" and np.log10(n).is_integer() and (measures or (measured / f"{name}.json").exists()):
             arguments = (model, lesson, n, seed, n_updates, str(out / "runs" / name))
-            one = kept(measured / f"{name}.json", from_rollouts, *arguments)
+            record = cached(measured / f"{name}.json", from_rollouts, *arguments)
         else:
             continue
-        print(name, one, flush=True)
-        found.setdefault((lesson, model, n), []).append(one)
+        print(name, record, flush=True)
+        records.setdefault((lesson, model, n), []).append(record)
     curves: dict[tuple[str, str], list[tuple[int, list[float]]]] = {}
     rows = []
-    for (lesson, model, n), each in found.items():
-        reached, own = ([one[what] for one in each if what in one] for what in ("correct", "own"))
-        curves.setdefault((lesson, model), []).append((n, reached))
-        of_own = f"{np.mean(own):.1f}" if own else ""
-        proven = ", ".join(one.get("proven", "") for one in each).strip(", ")
-        deviation = f" ± {np.std(reached, ddof=1):.1f}" if len(reached) > 1 else ""
-        rows.append([lesson, model, f"{n:,}", f"{np.mean(reached):.1f}{deviation}", of_own, proven])
-    asking = {
-        q: [kept(measured / f"asking {q} {seed}.json", from_steps, 1, seed, q)["correct"] for seed in range(seeds)]
+    for (lesson, model, n), group in records.items():
+        test_percents, training_percents = (
+            [record[key] for record in group if key in record] for key in ("correct", "own")
+        )
+        curves.setdefault((lesson, model), []).append((n, test_percents))
+        training_mean = f"{np.mean(training_percents):.1f}" if training_percents else ""
+        proven = ", ".join(record.get("proven", "") for record in group).strip(", ")
+        deviation = f" ± {np.std(test_percents, ddof=1):.1f}" if len(test_percents) > 1 else ""
+        rows.append([lesson, model, f"{n:,}", f"{np.mean(test_percents):.1f}{deviation}", training_mean, proven])
+    by_questions = {
+        q: [cached(measured / f"asking {q} {seed}.json", from_steps, 1, seed, q)["correct"] for seed in range(seeds)]
         for q in QUESTIONS
     }
     headings = ("learned from", "network", "mazes", "correct, %", "own mazes", "proven after questions")
     print(Table(headings, rows).markdown())
-    print({q: np.round(np.mean(reached), 1) for q, reached in asking.items()})
-    with figure(out / "few-mazes.png", 10, 4.2) as drawn:
-        left, right_side = panels(drawn, 2, 2)
+    print({q: np.round(np.mean(test_percents), 1) for q, test_percents in by_questions.items()})
+    with figure(out / "few-mazes.png", 10, 4.2) as fig:
+        left, right_side = panels(fig, 2, 2)
         for (lesson, model), points in curves.items():
-            x, y = [n for n, _ in points], np.array([reached for _, reached in points]) / 100
+            x, y = [n for n, _ in points], np.array([test_percents for _, test_percents in points]) / 100
             label = f"{lesson}, {model}"
             colour, line = LESSONS[lesson], MODELS[model][0]
             curve(left, x, y.mean(axis=1), y.min(axis=1), y.max(axis=1), color=colour, linestyle=line, label=label)
         left.set(xlabel="mazes", xscale="log", title="other mazes of the kind, correct")
-        y = np.array(list(asking.values())) / 100
+        y = np.array(list(by_questions.values())) / 100
         curve(right_side, QUESTIONS, y.mean(axis=1), y.min(axis=1), y.max(axis=1), color=BLUE)
         right_side.set(xlabel="questions", title="one maze, and questions")
         for axes in (left, right_side):
             fraction_axis(axes)
             count_axis(axes.xaxis)
-        legend(drawn)
+        legend(fig)
 
 
 if __name__ == "__main__":

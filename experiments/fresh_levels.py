@@ -26,7 +26,7 @@ from maze_nca_gym.mazes.families import FAMILIES, named_seed
 from maze_nca_gym.support.files import write_all
 from maze_nca_gym.support.tables import Table
 
-from .kept import Record, all_kept
+from .cache import Record, all_cached
 
 SETS = {("random", 16): 2048, ("sparse", 16): 1024, ("random", 32): 512, ("perfect", 16): 1024, ("perfect", 31): 256}
 """Family and inner size -> number of levels."""
@@ -68,10 +68,10 @@ def fresh_levels(family: str, size: int, task: str, n: int, seed: int) -> Tiles:
         seed: seed of the levels.
     """
     source = FAMILIES[family]
-    each, endpoints = n // len(source.variants), find_task(task).has_endpoints
+    n_each, endpoints = n // len(source.variants), find_task(task).has_endpoints
     rngs = [np.random.default_rng(named_seed(f"fresh {family}-{size}", seed, i)) for i in range(len(source.variants))]
     parts = [
-        generate(rng, each, size, source.generator, endpoints=endpoints, **options)
+        generate(rng, n_each, size, source.generator, endpoints=endpoints, **options)
         for rng, options in zip(rngs, source.variants, strict=True)
     ]
     return np.stack(parts, axis=1).reshape(n, *parts[0].shape[1:])
@@ -84,10 +84,10 @@ def report(content: dict[str, Any]) -> str:
         content: `seed`, `share`, `machine`, and `results`, the list of results of `make`.
     """
     results = content["results"]
-    sets = {(each["family"], each["size"]): each["n"] for each in results}
+    sets = {(result["family"], result["size"]): result["n"] for result in results}
     columns = ["policy", *(f"{family}-{size}, {n:,}" for (family, size), n in sets.items())]
     rows = [
-        [f"`{name}`", *(_cell(each["metrics"]) for each in of_policy)]
+        [f"`{name}`", *(_cell(result["metrics"]) for result in of_policy)]
         for name, of_policy in groupby(results, key=itemgetter("policy"))
     ]
     about = f"Seed {content['seed']}, share {content['share']:g}; {content['machine']['cpu']}."
@@ -107,13 +107,13 @@ def make(policy: str, family: str, size: int, n: int, seed: int) -> Record:
 
 def main() -> None:
     arguments = run_script(Arguments, __doc__)
-    chosen = [name for name in cards() if name in list_policies(all=True) and not load(name).guarantees.exact]
+    names = [name for name in cards() if name in list_policies(all=True) and not load(name).guarantees.exact]
     counts = {key: max(4, round(arguments.share * most) // 4 * 4) for key, most in SETS.items()}
     calls = {
         arguments.out / Path(policy).stem / f"{family}-{size}.json": (policy, family, size, n, arguments.seed)
-        for policy, ((family, size), n) in product(arguments.policies or chosen, counts.items())
+        for policy, ((family, size), n) in product(arguments.policies or names, counts.items())
     }
-    results = all_kept("sets", make, calls, arguments.jobs)
+    results = all_cached("sets", make, calls, arguments.jobs)
     about = {"seed": arguments.seed, "share": arguments.share, "machine": machine.describe(), "results": results}
     text = report(about)
     write_all({arguments.out / "FRESH_LEVELS.md": text.encode()})

@@ -30,7 +30,7 @@ World = Callable[[np.random.Generator, Tiles], Graph]
 def with_portals(rng: np.random.Generator, tiles: Tiles) -> Graph:
     """Return the graph of a level with `N_PORTALS` pairs of portals on random tiles."""
     places = rng.integers(0, tiles.shape, (N_PORTALS, 2, 2)).tolist()
-    return Graph.of(tiles, portals=[(tuple(here), tuple(there)) for here, there in places])
+    return Graph.of(tiles, portals=[(tuple(first), tuple(second)) for first, second in places])
 
 
 WORLDS: dict[str, World] = {
@@ -44,12 +44,12 @@ WORLDS: dict[str, World] = {
 
 def worlds_of(name: str, n: int) -> list[Graph]:
     """Return the first n solvable graphs of a kind in `WORLDS`, which are always the same."""
-    rng, found = np.random.default_rng(sorted(WORLDS).index(name)), list[Graph]()
-    while len(found) < n:
+    rng, worlds = np.random.default_rng(sorted(WORLDS).index(name)), list[Graph]()
+    while len(worlds) < n:
         (tiles,) = generate(rng, 1, SIZE, border=False)
         graph = WORLDS[name](rng, tiles)
-        found += [graph] if graph.shortest_path().any() else []
-    return found
+        worlds += [graph] if graph.shortest_path().any() else []
+    return worlds
 
 
 def side_by_side(worlds: Sequence[Graph]) -> Graph:
@@ -97,10 +97,10 @@ def draw(path: Path, policy: str = "nca-shortest-path-solutions-borderless") -> 
         ways = zip(worlds, drawn_on(load(policy), worlds), strict=True)
         # the edges beyond the grid matter: the shortest path differs from the grid's shortest path
         wrong = [(w, d) for w, d in ways if not w.is_optimal(w.tiles, d) and w.shortest_path().sum() > 8]
-        graph, shown = next((w, d) for w, d in wrong if (Graph.of(w.tiles).shortest_path() != w.shortest_path()).any())
-        for axis, title, drawn in zip(row, ("shortest path", policy), (graph.shortest_path(), shown), strict=True):
+        graph, answer = next((w, d) for w, d in wrong if (Graph.of(w.tiles).shortest_path() != w.shortest_path()).any())
+        for axis, title, marked in zip(row, ("shortest path", policy), (graph.shortest_path(), answer), strict=True):
             image = np.array([[1, 1, 1], [0.25, 0.27, 0.32], [0.2, 0.6, 0.3], [0.8, 0.25, 0.25]])[graph.tiles]
-            image[drawn & (graph.tiles == 0)] = 0.96, 0.74, 0.3
+            image[marked & (graph.tiles == 0)] = 0.96, 0.74, 0.3
             axis.imshow(image, extent=(0, SIZE, SIZE, 0))
             axis.set(xticks=range(SIZE + 1), yticks=range(SIZE + 1))
             axis.set_title(f"{name}: {title}", fontsize=8)
@@ -125,25 +125,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--policies", nargs="*", help="names or model files; by default all included policies that fit")
     parser.add_argument("--out", type=Path, help="JSON file of the numbers; numbers in it are not measured again")
     parser.add_argument("--picture", type=Path, help="only draw graphs on which a network fails, into this file")
-    given = parser.parse_args(arguments)
-    if given.picture is not None:
-        draw(given.picture)
+    options = parser.parse_args(arguments)
+    if options.picture is not None:
+        draw(options.picture)
         return
-    known = json.loads(given.out.read_text()) if given.out is not None and given.out.exists() else {}
+    results = json.loads(options.out.read_text()) if options.out is not None and options.out.exists() else {}
     print("| policy | " + " | ".join(WORLDS) + " |\n|---|" + "---|" * len(WORLDS), flush=True)
-    worlds = {name: worlds_of(name, given.n) for name in WORLDS}
-    for policy in given.policies or list_policies(all=True):
+    worlds = {name: worlds_of(name, options.n) for name in WORLDS}
+    for policy in options.policies or list_policies(all=True):
         try:
             OnGraph(load(policy), worlds["grid"][0])
         except ValueError:  # the policy is for another task, is not included, or reads more than four neighbours
             continue
         cells = []
         for name in WORLDS:
-            key = f"{policy} {name} {given.n}"
-            known[key] = known[key] if key in known else n_optimal(load(policy), worlds[name])
-            cells.append(proportion(np.arange(given.n) < known[key]).text(1))
-            if given.out is not None:
-                given.out.write_text(json.dumps(known, indent=1) + "\n")
+            key = f"{policy} {name} {options.n}"
+            results[key] = results[key] if key in results else n_optimal(load(policy), worlds[name])
+            cells.append(proportion(np.arange(options.n) < results[key]).text(1))
+            if options.out is not None:
+                options.out.write_text(json.dumps(results, indent=1) + "\n")
         print(f"| `{policy}` | " + " | ".join(cells) + " |", flush=True)
 
 

@@ -75,8 +75,8 @@ def cut_answers(
         whole: fraction of the copies that keep both ends, 0 to 1.
         least: smallest part of a label that the other copies keep, 0 to 1. Parts are uniform between `least` and 1.
     """
-    found = np.repeat(tiles, n, axis=0)
-    for level, label in zip(found, np.repeat(labels, n, axis=0), strict=True):
+    levels = np.repeat(tiles, n, axis=0)
+    for level, label in zip(levels, np.repeat(labels, n, axis=0), strict=True):
         if rng.random() < whole:
             continue
         away = distances(np.where(label, level, Tile.WALL), np.argwhere(level == Tile.TARGET)[0])
@@ -85,7 +85,7 @@ def cut_answers(
         first = int(rng.integers(len(path) - n_kept + 1))
         level[level != Tile.WALL] = Tile.EMPTY
         level[tuple(path[first])], level[tuple(path[first + n_kept - 1])] = Tile.TARGET, Tile.SOURCE
-    return found
+    return levels
 
 
 def main(
@@ -115,19 +115,22 @@ def main(
         compile: the option of `train`; use graphs on a CUDA GPU.
     """
     tiles, labels = read_original("train", data)
-    kept, rng = slice(len(tiles) - N_VALIDATED), np.random.default_rng(seed)
-    levels, of = cut_answers(rng, tiles[kept], labels[kept], n, whole, least), np.repeat(labels[kept], n, axis=0)
-    assert (shortest_path(levels, order=ORDER) <= of).all(), "canonical paths of the parts are the parts"
+    training, rng = slice(len(tiles) - N_VALIDATED), np.random.default_rng(seed)
+    levels, answers = (
+        cut_answers(rng, tiles[training], labels[training], n, whole, least),
+        np.repeat(labels[training], n, axis=0),
+    )
+    assert (shortest_path(levels, order=ORDER) <= answers).all(), "canonical paths of the parts are the parts"
     task = SHORTEST_PATH.ordered(ORDER).name
     if turn:
         places, task = rng.integers(8, size=len(levels)), register_task(TURNED).name
         levels = turned(levels, places)
         marks = np.where(places, places + len(KINDS) - 1, Tile.EMPTY).astype(np.uint8)
         levels = np.where(levels == Tile.EMPTY, marks[:, None, None], levels)
-        assert (turned_answers(levels) <= turned(of, places)).all(), "answers are turned like their levels"
+        assert (turned_answers(levels) <= turned(answers, places)).all(), "answers are turned like their levels"
     out.mkdir(parents=True, exist_ok=True)
     LevelSet(levels, {"task": task}).save(out / "levels.npz")
-    LevelSet(tiles[kept.stop :], {"task": task}).save(out / "validation.npz")
+    LevelSet(tiles[training.stop :], {"task": task}).save(out / "validation.npz")
     model = train(
         "extrapolate",
         out=out / "run",

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.answer_moves import moves_to_target, walked
-from experiments.kept import Record, kept
+from experiments.cache import Record, cached
 from experiments.maze_hard import N_ITERATIONS, N_VALIDATED, cut_answers
 from maze_nca_gym.agents import evaluate, load, train
 from maze_nca_gym.agents.policies.policy import for_task
@@ -168,12 +168,12 @@ def main(
             **options,
             **start,
         )
-        result = kept(model.parent / "validation.json", measured, str(model), str(out / "validation.npz"))
+        result = cached(model.parent / "validation.json", measured, str(model), str(out / "validation.npz"))
         print(f"stage {i + 1}: exact {result['exact']:.1%}, valid and optimal {result['optimal']:.1%}")
     write_network(out, seed, n_answers, n_channels, stages)
     if test:
         LevelSet(read_original("test", data)[0], {"task": task}).save(out / "test.npz")
-        result = kept(out / "test.json", measured, str(model), str(out / "test.npz"))
+        result = cached(out / "test.json", measured, str(model), str(out / "test.npz"))
         print(f"test: exact {result['exact']:.1%}, valid and optimal {result['optimal']:.1%}")
 
 

@@ -122,10 +122,10 @@ def main(
             code = process.wait()
             results[folder.name] = {"exit code": code, **progress(folder)}
             if folder.exists():
-                half = out / f"{folder.name}.tar.part"
-                with tarfile.open(half, "w") as stored:
+                partial = out / f"{folder.name}.tar.part"
+                with tarfile.open(partial, "w") as stored:
                     stored.add(folder, folder.name)
-                half.replace(out / f"{folder.name}.tar")
+                partial.replace(out / f"{folder.name}.tar")
     write_json(out / "results.json", results)
     for name, result in results.items():
         print(f"{name}: {result}")

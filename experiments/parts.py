@@ -17,7 +17,7 @@ from operator import or_
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiments.kept import Record, kept
+from experiments.cache import Record, cached
 from maze_nca_gym.agents import Policy, compile_automaton, evaluate, load, train
 from maze_nca_gym.agents.automata import Automaton
 from maze_nca_gym.agents.training.updates import Diverged
@@ -110,12 +110,12 @@ in addition."""
 
 def correct(model: Policy, part: Part) -> Record:
     """Return the percentage of test levels that a network solves, by size. The training levels are 8x8."""
-    found: Record = {}
+    percents: Record = {}
     for size, n in {8: 500, 16: 500, 32: 200}.items():
         steps = part.n_iterations * size // 8
         (row,) = evaluate({"network": model}, families="random", sizes=size, n=n, steps=steps)
-        found[f"{size}x{size}"] = round(100 * row.metrics.optimal.value, 1)
-    return found
+        percents[f"{size}x{size}"] = round(100 * row.metrics.optimal.value, 1)
+    return percents
 
 
 def learned(task: str, way: str, seed: int, n_updates: int, out: str) -> Record:
@@ -132,14 +132,14 @@ def learned(task: str, way: str, seed: int, n_updates: int, out: str) -> Record:
         _, certificate = compile_automaton(flooding(task), out=file.parent, overwrite=True)
         assert certificate.holds
     n_frozen = load(str(file)).n_channels
-    given: dict[str, Any] = {"n_channels": part.n_channels + n_frozen * (way in WAYS[3:]), "seed": seed, "task": task}
-    given |= {"n_iterations": part.n_iterations, "sizes": (8,), "long_fraction": 0.0, "n_updates": n_updates}
-    given |= {"optimiser": "soap", "learning_rate": 6e-3, "batch_size": 32}
+    options: dict[str, Any] = {"n_channels": part.n_channels + n_frozen * (way in WAYS[3:]), "seed": seed, "task": task}
+    options |= {"n_iterations": part.n_iterations, "sizes": (8,), "long_fraction": 0.0, "n_updates": n_updates}
+    options |= {"optimiser": "soap", "learning_rate": 6e-3, "batch_size": 32}
     if way in WAYS[1:4]:
-        given |= {"start_from": str(file), "n_frozen": n_frozen * (way != WAYS[1])}
+        options |= {"start_from": str(file), "n_frozen": n_frozen * (way != WAYS[1])}
     folder = Path(out) / task / f"{way} {seed}"
     try:
-        model = train("fast", out=folder, threads=1, overwrite=True, validate_every=n_updates, **given)
+        model = train("fast", out=folder, threads=1, overwrite=True, validate_every=n_updates, **options)
     except Diverged as error:
         return {"diverged": str(error)}
     return correct(model, part) | {"channels": model.n_channels, "weights": model.n_weights}
@@ -163,8 +163,8 @@ def main(
     """
     for seed, task, way in product(range(seeds), tasks, ways):
         file = out / task / f"{way} {seed}.json"
-        found = kept(file, learned, task, way, seed, n_updates, str(out))
-        print(f"{task}, {way}, seed {seed}: {found}", flush=True)
+        record = cached(file, learned, task, way, seed, n_updates, str(out))
+        print(f"{task}, {way}, seed {seed}: {record}", flush=True)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ from maze_nca_gym.support.options import check
 from maze_nca_gym.support.random_streams import rng_for
 from maze_nca_gym.support.tables import Table
 
-from .kept import Record, all_kept
+from .cache import Record, all_cached
 
 Floats = NDArray[np.float64]
 GAMMA, LAMBDA = 0.9, 0.95
@@ -98,13 +98,13 @@ class Play(NamedTuple):
         The shortfall is the negative of the generalised advantage estimate, a mean of sums over 1, 2, ... steps. The
         difference is that a sum above 0 is set to 0 before the next step is added.
         """
-        errors, found = self.errors, np.zeros_like(self.rewards)
+        errors, sums = self.errors, np.zeros_like(self.rewards)
         for t in range(len(errors)):
             running = np.zeros_like(errors[t])
             for i, error in enumerate(errors[t:]):
                 running = np.minimum(running + GAMMA**i * error, 0)
-                found[t] -= LAMBDA**i * (1 if t + i == len(errors) - 1 else 1 - LAMBDA) * running
-        return found
+                sums[t] -= LAMBDA**i * (1 if t + i == len(errors) - 1 else 1 - LAMBDA) * running
+        return sums
 
 
 class Predictor(BaseCallback):
@@ -125,8 +125,8 @@ class Predictor(BaseCallback):
 
     def surprise(self, maze: Tensor, state: Tensor, action: Tensor, after: Tensor) -> Tensor:
         """Return the mean absolute error over the tiles, (B,), for (B, C, H, W) parts of a step."""
-        seen = torch.cat([maze, state, action] if self._sees_action else [maze, state], dim=1)
-        return cast(Tensor, self._network(seen) - after).abs().mean(dim=(1, 2, 3))
+        inputs = torch.cat([maze, state, action] if self._sees_action else [maze, state], dim=1)
+        return cast(Tensor, self._network(inputs) - after).abs().mean(dim=(1, 2, 3))
 
     def _on_step(self) -> bool:
         return True
@@ -159,40 +159,40 @@ def play(
     """
     levels = np.tile(tiles, (n, 1, 1))
     state = initial(levels, SHORTEST_PATH.solve_all(levels), SHORTEST_PATH.n_tiles, 1)
-    alive, steps, values, seen = np.ones(len(levels), np.bool_), [], [], []
+    alive, steps, values, errors = np.ones(len(levels), np.bool_), [], [], []
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         for step in range(N_STEPS + 1):
-            observed = {"maze": torch.from_numpy(state.maze), "state": torch.from_numpy(state.channels)}
-            actions, value, _ = agent.policy(observed, deterministic)
+            observation = {"maze": torch.from_numpy(state.maze), "state": torch.from_numpy(state.channels)}
+            actions, value, _ = agent.policy(observation, deterministic)
             values.append(np.where(alive, value[:, 0].numpy(), 0.0))
             if step < N_STEPS:
-                after = transition(state, paths_of(actions.numpy()), SHORTEST_PATH.judge)
-                steps.append((np.where(alive, after.scores.accuracy - state.scores.accuracy, 0.0), alive))
-                parts = (observed["maze"], observed["state"], actions, torch.from_numpy(after.channels))
-                seen.append([predictor.surprise(*parts).numpy() for predictor in predictors])
-                state, alive = after, alive & ~after.scores.optimal
-    rewards, counts = (np.stack(each).reshape(N_STEPS, n, -1) for each in zip(*steps, strict=True))
-    surprises = tuple(np.stack(each).reshape(N_STEPS, n, -1) for each in zip(*seen, strict=True))
+                next_state = transition(state, paths_of(actions.numpy()), SHORTEST_PATH.judge)
+                steps.append((np.where(alive, next_state.scores.accuracy - state.scores.accuracy, 0.0), alive))
+                parts = (observation["maze"], observation["state"], actions, torch.from_numpy(next_state.channels))
+                errors.append([predictor.surprise(*parts).numpy() for predictor in predictors])
+                state, alive = next_state, alive & ~next_state.scores.optimal
+    rewards, counts = (np.stack(arrays).reshape(N_STEPS, n, -1) for arrays in zip(*steps, strict=True))
+    surprises = tuple(np.stack(arrays).reshape(N_STEPS, n, -1) for arrays in zip(*errors, strict=True))
     return Play(rewards, np.stack(values).reshape(N_STEPS + 1, n, -1), counts, ~alive.reshape(n, -1), surprises)
 
 
 ESTIMATES: Mapping[str, Callable[[Play, Play, Tiles], Floats]] = {
-    "true regret": lambda own, other, tiles: 1 - own.returns.mean(axis=0),
-    "MaxMC": lambda own, other, tiles: own.mean(own.returns.max(axis=0) - own.values[:-1]),
-    "MaxMC of the rest": lambda own, other, tiles: own.mean(
-        own.returns.max(axis=0) - own.rewards.cumsum(axis=0) + own.rewards - own.values[:-1]
+    "true regret": lambda agent, antagonist, tiles: 1 - agent.returns.mean(axis=0),
+    "MaxMC": lambda agent, antagonist, tiles: agent.mean(agent.returns.max(axis=0) - agent.values[:-1]),
+    "MaxMC of the rest": lambda agent, antagonist, tiles: agent.mean(
+        agent.returns.max(axis=0) - agent.rewards.cumsum(axis=0) + agent.rewards - agent.values[:-1]
     ),
-    "positive value loss": lambda own, other, tiles: own.mean(np.maximum(own.advantages(), 0)),
-    "L1 value loss": lambda own, other, tiles: own.mean(np.abs(own.advantages())),
-    "MNA": lambda own, other, tiles: own.mean(own.shortfalls()),
-    "MNA if solved": lambda own, other, tiles: own.mean(own.shortfalls()) * own.optimal.any(axis=0),
-    "TRACED": lambda own, other, tiles: own.mean(np.maximum(own.advantages(), 0) + own.surprises[0]),
-    "transition error": lambda own, other, tiles: own.mean(own.surprises[0]),
-    "the same without the action": lambda own, other, tiles: own.mean(own.surprises[1]),
-    "PAIRED": lambda own, other, tiles: other.returns.max(axis=0) - own.returns.mean(axis=0),
-    "1 - first value": lambda own, other, tiles: 1 - own.values[0].mean(axis=0),
-    "solution length": lambda own, other, tiles: SHORTEST_PATH.solve_all(tiles).sum(axis=(1, 2)),
+    "positive value loss": lambda agent, antagonist, tiles: agent.mean(np.maximum(agent.advantages(), 0)),
+    "L1 value loss": lambda agent, antagonist, tiles: agent.mean(np.abs(agent.advantages())),
+    "MNA": lambda agent, antagonist, tiles: agent.mean(agent.shortfalls()),
+    "MNA if solved": lambda agent, antagonist, tiles: agent.mean(agent.shortfalls()) * agent.optimal.any(axis=0),
+    "TRACED": lambda agent, antagonist, tiles: agent.mean(np.maximum(agent.advantages(), 0) + agent.surprises[0]),
+    "transition error": lambda agent, antagonist, tiles: agent.mean(agent.surprises[0]),
+    "the same without the action": lambda agent, antagonist, tiles: agent.mean(agent.surprises[1]),
+    "PAIRED": lambda agent, antagonist, tiles: antagonist.returns.max(axis=0) - agent.returns.mean(axis=0),
+    "1 - first value": lambda agent, antagonist, tiles: 1 - agent.values[0].mean(axis=0),
+    "solution length": lambda agent, antagonist, tiles: SHORTEST_PATH.solve_all(tiles).sum(axis=(1, 2)),
 }
 """Name -> function that computes the (N,) scores of levels from two episodes of the agent and two episodes of its
 antagonist.
@@ -248,9 +248,9 @@ def make_run(chosen_by: str, seed: int, n_chunks: int, size: int) -> Record:
     rng, pool = rng_for(seed, "levels"), [draw(rng_for(seed, "first"), 256, size)]
 
     def choose(rows: NDArray[np.intp], _: object) -> Tiles:
-        chosen = pool[0][rng.integers(len(pool[0]), size=len(rows))]
+        replayed = pool[0][rng.integers(len(pool[0]), size=len(rows))]
         fresh = draw(rng, len(rows) + len(rows) % 2, size)[: len(rows)]
-        return np.where((rng.random(len(rows)) < 0.5)[:, None, None], fresh, chosen)
+        return np.where((rng.random(len(rows)) < 0.5)[:, None, None], fresh, replayed)
 
     agents = [make_agent(seed + 1000 * i, choose, size) for i in range(1 + (chosen_by in ("chance", "PAIRED")))]
     predictors = [Predictor(seed, sees_action) for sees_action in (True, False)]
@@ -304,21 +304,23 @@ def correlate(agents: Sequence[PPO], predictors: Sequence[Predictor], tiles: Til
         "all" and each family -> estimate -> its correlation with the true regret of the agent on these levels; "length"
         -> estimate -> its correlation with the length of the solution; "mean" -> estimate -> its mean.
     """
-    own, other = (play(agents[i], tiles, 2, seed, predictors=predictors) for i in (0, -1))
+    agent, antagonist = (play(agents[i], tiles, 2, seed, predictors=predictors) for i in (0, -1))
     true = 1 - play(agents[0], tiles, 8, seed + 500).returns.mean(axis=0)
-    scores = {name: estimate(own, other, tiles) for name, estimate in ESTIMATES.items()}
+    scores = {name: estimate(agent, antagonist, tiles) for name, estimate in ESTIMATES.items()}
     length, families = scores["solution length"], np.arange(len(tiles)) % len(FAMILIES)
     parts = {"all": length > 0, **{family: families == i for i, family in enumerate(FAMILIES)}}
-    found = {part: {name: spearman(of[at], true[at]) for name, of in scores.items()} for part, at in parts.items()}
-    found["length"] = {name: spearman(of, length) for name, of in scores.items()}
-    return {**found, "mean": {name: float(of.mean()) for name, of in scores.items()}}
+    correlations = {
+        part: {name: spearman(values[at], true[at]) for name, values in scores.items()} for part, at in parts.items()
+    }
+    correlations["length"] = {name: spearman(values, length) for name, values in scores.items()}
+    return {**correlations, "mean": {name: float(values.mean()) for name, values in scores.items()}}
 
 
 def validate(agent: PPO, size: int) -> Record:
     """Return for each validation set the agent's mean return without noise, and the fraction of optimal paths."""
     sets = {family: validation_levels(family, size, SHORTEST_PATH.name, 512).tiles for family in FAMILIES}
-    played = {family: play(agent, tiles, 1, 0, deterministic=True) for family, tiles in sets.items()}
-    return {name: (float(of.returns.mean()), float(of.optimal.mean())) for name, of in played.items()}
+    plays = {family: play(agent, tiles, 1, 0, deterministic=True) for family, tiles in sets.items()}
+    return {name: (float(result.returns.mean()), float(result.optimal.mean())) for name, result in plays.items()}
 
 
 @torch.no_grad()
@@ -339,14 +341,16 @@ def supervised(name: str, tiles: Tiles) -> Mapping[str, tuple[float | None, floa
     turned = [turn_back(rollout(policy, turn(maze, i), n, n_returned=1), i)[:, 0] for i in range(len(ORIENTATIONS))]
     maps = {"p (1 - p)": path * (1 - path), "change since 3/4": (path - late) ** 2}
     maps["disagreement of orientations"] = torch.stack(turned).clip(0, 1).var(dim=0)
-    true, loss = (measure_levels(of, tiles, path.numpy(), target, SHORTEST_PATH.judge) for of in ("regret", "loss"))
+    true, loss = (
+        measure_levels(score, tiles, path.numpy(), target, SHORTEST_PATH.judge) for score in ("regret", "loss")
+    )
     failed, families = true.complete == 0, np.arange(len(tiles)) % len(FAMILIES)
     same = families[failed][:, None] == families[~failed]
     scores = {"loss against the canonical path": loss.regret, "solution length": target.sum(axis=(1, 2))}
-    scores |= {label: each.mean(dim=(1, 2)).numpy() for label, each in maps.items()}
+    scores |= {label: heat.mean(dim=(1, 2)).numpy() for label, heat in maps.items()}
     return {
-        label: (spearman(of, true.regret), float((of[failed][:, None] > of[~failed])[same].mean()))
-        for label, of in scores.items()
+        label: (spearman(values, true.regret), float((values[failed][:, None] > values[~failed])[same].mean()))
+        for label, values in scores.items()
     }
 
 
@@ -362,10 +366,10 @@ def table(first: str, of_rows: Mapping[str, Mapping[str, Sequence[float | None]]
     return Table(columns, rows).markdown() + "\n"
 
 
-def _cell(column: str, found: Sequence[float | None]) -> str:
+def _cell(column: str, results: Sequence[float | None]) -> str:
     """Return a mean with its interval, by Fisher's z for correlations and by Student's t for returns and fractions."""
-    values = [value for value in found if value is not None]
-    if len(values) < len(found):
+    values = [value for value in results if value is not None]
+    if len(values) < len(results):
         return "-"  # an estimate was the same for all levels, so it has no correlation
     if not column.startswith(("return", "optimal")):
         ends = fisher(values)
@@ -376,17 +380,17 @@ def _cell(column: str, found: Sequence[float | None]) -> str:
 
 def draw_regret(runs: Sequence[Record], path: Path) -> None:
     """Draw the true regret over the training, on unseen and on chosen levels: means and ranges over seeds."""
-    with figure(path, 11, 4.5, "True regret, of an agent without noise") as drawn:
-        axes = panels(drawn, 2, 2)
+    with figure(path, 11, 4.5, "True regret, of an agent without noise") as fig:
+        axes = panels(fig, 2, 2)
         for colour, name in zip(COLOURS, dict.fromkeys(run["chosen_by"] for run in runs), strict=False):
-            found = np.array([run["regret"] for run in runs if run["chosen_by"] == name])
-            for i, on in enumerate(axes, 1):
-                ends = found[..., i].min(axis=0), found[..., i].max(axis=0)
-                curve(on, found[0, :, 0], found[..., i].mean(axis=0), *ends, color=colour, label=name)
-        for on, what in zip(axes, ("unseen levels", "the levels that were chosen"), strict=True):
-            on.set(title=f"on {what}", xlabel="steps", ylabel="true regret")
-            on.set_ylim(bottom=0)
-            count_axis(on.xaxis, 4)
+            regrets = np.array([run["regret"] for run in runs if run["chosen_by"] == name])
+            for i, panel in enumerate(axes, 1):
+                ends = regrets[..., i].min(axis=0), regrets[..., i].max(axis=0)
+                curve(panel, regrets[0, :, 0], regrets[..., i].mean(axis=0), *ends, color=colour, label=name)
+        for panel, title in zip(axes, ("unseen levels", "the levels that were chosen"), strict=True):
+            panel.set(title=f"on {title}", xlabel="steps", ylabel="true regret")
+            panel.set_ylim(bottom=0)
+            count_axis(panel.xaxis, 4)
         axes[0].legend()
 
 
@@ -402,27 +406,29 @@ def main() -> None:
         )
         for seed, chosen_by in product(arguments.seeds, arguments.chosen_by)
     }
-    runs = all_kept("runs", make_run, calls, arguments.jobs)
+    runs = all_cached("runs", make_run, calls, arguments.jobs)
     draw_regret(runs, arguments.out / "true-regret.png")
-    drawn = [run["correlations"] for run in runs if run["correlations"]]
+    correlations = [run["correlations"] for run in runs if run["correlations"]]
     places = [*(("all", i) for i in range(4)), ("random", 3), ("perfect", 3)]
     first = {
         name: {
-            f"{part}, {drawn[0][i]['steps']:,}": [run[i][part][name] for run in drawn] for part, i in places if drawn
+            f"{part}, {correlations[0][i]['steps']:,}": [run[i][part][name] for run in correlations]
+            for part, i in places
+            if correlations
         }
         for name in ESTIMATES
     }
     ends = {name: [run["curve"][-1] for run in runs if run["chosen_by"] == name] for name in arguments.chosen_by}
     measures = list(product(enumerate(("return", "optimal")), FAMILIES))
     second = {
-        name: {f"{what}, {family}": [end[family][i] for end in found] for (i, what), family in measures}
-        for name, found in ends.items()
+        name: {f"{measure}, {family}": [end[family][i] for end in final_results] for (i, measure), family in measures}
+        for name, final_results in ends.items()
     }
     fresh = draw(rng_for(0, "supervised"), 256, 16)
     of_networks = [supervised(name, fresh) for name in NETWORKS]
-    names = [f"{network}, {what}" for network in NETWORKS for what in ("rank correlation", "failed above solved")]
+    names = [f"{network}, {measure}" for network in NETWORKS for measure in ("rank correlation", "failed above solved")]
     third = {
-        label: dict(zip(names, ([value] for of in of_networks for value in of[label]), strict=True))
+        label: dict(zip(names, ([value] for estimates in of_networks for value in estimates[label]), strict=True))
         for label in of_networks[0]
     }
     print("\n".join([table("estimate", first), table("levels chosen by", second), table("estimate", third)]))

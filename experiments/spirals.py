@@ -22,7 +22,7 @@ from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import shortest_path
 from maze_nca_gym.support.tables import Table
 
-from .kept import Record, all_kept
+from .cache import Record, all_cached
 from .scaling.families import spiral
 
 NETWORKS = tuple(name for name in list_policies(all=True) if name.startswith("nca-shortest-path"))
@@ -42,24 +42,24 @@ def measure(name: str, size: int) -> Record:
     return {"moves": int(targets[0].sum()) - 1, "n_steps": n_steps, "correct": int(correct.sum())}
 
 
-def draw(found: Mapping[str, Mapping[int, int]], path: Path) -> None:
+def draw(correct_by_moves: Mapping[str, Mapping[int, int]], path: Path) -> None:
     """Draw the fraction of correct orientations against the number of moves, with a panel for each network.
 
     Args:
-        found: network -> number of moves -> number of correct orientations.
+        correct_by_moves: network -> number of moves -> number of correct orientations.
         path: the PNG file.
     """
-    with figure(path, 9.5, 1.9 * -(-len(found) // 3), dpi=110) as drawn:
-        made = panels(drawn, len(found), 3, sharex=True, sharey=True)
-        for axes, (name, correct) in zip(made, found.items(), strict=True):
+    with figure(path, 9.5, 1.9 * -(-len(correct_by_moves) // 3), dpi=110) as fig:
+        all_axes = panels(fig, len(correct_by_moves), 3, sharex=True, sharey=True)
+        for axes, (name, correct) in zip(all_axes, correct_by_moves.items(), strict=True):
             fractions = [n / len(ORIENTATIONS) for n in correct.values()]
             curve(axes, [*correct], fractions, color=BLUE, marker="o")
             axes.set_title(name, fontsize="small")
             fraction_axis(axes)
-        for axes in made[-3:]:  # the last panel of a column may lie above an empty place
+        for axes in all_axes[-3:]:  # the last panel of a column may lie above an empty place
             axes.tick_params(labelbottom=True)
-        drawn.supxlabel("moves of the spiral", fontsize="small")
-        drawn.supylabel("orientations that are correct", fontsize="small")
+        fig.supxlabel("moves of the spiral", fontsize="small")
+        fig.supylabel("orientations that are correct", fontsize="small")
 
 
 def main(
@@ -77,15 +77,17 @@ def main(
         jobs: number of measurements at the same time, each on one thread.
     """
     calls = {out / name / f"{size}.json": (name, size) for name in policies for size in sizes}
-    results = dict(zip(calls.values(), all_kept("spirals", measure, calls, jobs), strict=True))
-    found = {
+    results = dict(zip(calls.values(), all_cached("spirals", measure, calls, jobs), strict=True))
+    correct_by_moves = {
         name: {results[name, size]["moves"]: results[name, size]["correct"] for size in sizes} for name in policies
     }
-    columns = ["network", *(f"{moves}" for moves in found[policies[0]])]
+    columns = ["network", *(f"{moves}" for moves in correct_by_moves[policies[0]])]
     print(
-        Table(columns, [(name, *map(str, correct.values())) for name, correct in found.items()], columns[1:]).markdown()
+        Table(
+            columns, [(name, *map(str, correct.values())) for name, correct in correct_by_moves.items()], columns[1:]
+        ).markdown()
     )
-    draw(found, out / "spirals.png")
+    draw(correct_by_moves, out / "spirals.png")
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ WORLDS: dict[str, tuple[dict[str, Any], dict[str, Any], int, int]] = {
 """Name of a task -> rules by signal, further arguments of `Task`, and the network's numbers of channels and taps."""
 
 
-def drawn(task: Task, rng: np.random.Generator, n: int, size: int) -> Levels:
+def draw_levels(task: Task, rng: np.random.Generator, n: int, size: int) -> Levels:
     """Return n levels of a task with their answers. Heights and widths are 3 to `size`, and half have a border."""
     parts = []
     for border in (True, False) * 2:
@@ -105,7 +105,7 @@ def drawn(task: Task, rng: np.random.Generator, n: int, size: int) -> Levels:
     return levels_of([(tiles, task.solve(tiles)) for tiles in parts], size + 2)
 
 
-def drawn_tiny(task: Task, rng: np.random.Generator, n: int) -> Levels:
+def draw_tiny_levels(task: Task, rng: np.random.Generator, n: int) -> Levels:
     """Return n levels of a task with their answers. Heights and widths are 1 to 3, and each tile has a random kind."""
     parts = []
     for _ in range(n // N_ALIKE):
@@ -116,7 +116,7 @@ def drawn_tiny(task: Task, rng: np.random.Generator, n: int) -> Levels:
 
 def joined(*levels: Levels) -> Levels:
     """Return several arrays of levels of the same width as one array."""
-    kinds, answers = np.concatenate([of.kinds for of in levels]), np.concatenate([of.answer for of in levels])
+    kinds, answers = np.concatenate([part.kinds for part in levels]), np.concatenate([part.answer for part in levels])
     return Levels(kinds, answers, levels[0].width)
 
 
@@ -153,9 +153,9 @@ def mutated(rng: np.random.Generator, weights: Floats, turn: NDArray[np.int64]) 
         for _ in range(4):
             changed[rows, at] = np.where(i < n_changes, after, before)
             at = turn[at]
-    found = changed.reshape(weights.shape)
-    found[..., 1:, -1] = 0  # a neighbour has no bias
-    return found
+    mutants = changed.reshape(weights.shape)
+    mutants[..., 1:, -1] = 0  # a neighbour has no bias
+    return mutants
 
 
 def split(rng: np.random.Generator, weights: Floats, turn: NDArray[np.int64]) -> Floats:
@@ -195,35 +195,35 @@ def evolve(rng: np.random.Generator, task: Task, n_channels: int, n_taps: int) -
     weights = np.zeros((N_CHAINS, n_channels, n_taps, task.n_tiles + n_channels + 1), np.float32)
     turn, refuting = turning(weights.shape[1:]), list[Levels]()
 
-    def cost_of(weights: Floats, most: NDArray[np.float64] | float = 1.0) -> NDArray[np.float64]:
-        found = price * (weights != 0).sum(axis=(1, 2, 3))
+    def cost_of(weights: Floats, limits: NDArray[np.float64] | float = 1.0) -> NDArray[np.float64]:
+        costs = price * (weights != 0).sum(axis=(1, 2, 3))
         for levels in lessons:
-            found = found + errors(weights, levels, N_STEPS, 2 * (most - found), at_any_time=True) / 2
-        return np.asarray(found)
+            costs = costs + errors(weights, levels, N_STEPS, 2 * (limits - costs), at_any_time=True) / 2
+        return np.asarray(costs)
 
-    for done in range(N_ROUNDS):
-        lessons = drawn(task, rng, N_LEVELS, 5), joined(drawn_tiny(task, rng, 4 * N_LEVELS), *refuting)
-        price = PRICE / (1 if n_taps == 2 else 4) * (1 if 3 * done < 2 * N_ROUNDS else 4)
-        cost, heat = cost_of(weights), HEAT * (1 - done / N_ROUNDS) ** 2
+    for round_number in range(N_ROUNDS):
+        lessons = draw_levels(task, rng, N_LEVELS, 5), joined(draw_tiny_levels(task, rng, 4 * N_LEVELS), *refuting)
+        price = PRICE / (1 if n_taps == 2 else 4) * (1 if 3 * round_number < 2 * N_ROUNDS else 4)
+        cost, heat = cost_of(weights), HEAT * (1 - round_number / N_ROUNDS) ** 2
         groups = np.argsort(cost.reshape(-1, N_TOGETHER))[:, : N_TOGETHER // 2].repeat(2, axis=1)
         best = (groups + np.arange(0, N_CHAINS, N_TOGETHER)[:, None]).reshape(-1)
         weights, cost = weights[best], cost[best]
         for _ in range(N_GENERATIONS):
-            tried = mutated(rng, weights, turn)
+            candidates = mutated(rng, weights, turn)
             if n_channels > 1:
-                which = rng.random(N_CHAINS) < SPLITS
-                tried[which] = split(rng, weights[which], turn)
-            most = cost - heat * np.log(rng.random(N_CHAINS))
-            after = cost_of(tried, most)
-            taken = after <= most
-            weights[taken], cost = tried[taken], np.where(taken, after, cost)
-        many, best = drawn_tiny(task, rng, N_TRIED), weights[cost.argmin()][None]
-        wrong = n_wrong(best, many, N_STEPS, np.array([np.inf]), at_any_time=True, n_parts=N_TRIED)[0]
+                splitting = rng.random(N_CHAINS) < SPLITS
+                candidates[splitting] = split(rng, weights[splitting], turn)
+            limits = cost - heat * np.log(rng.random(N_CHAINS))
+            new_cost = cost_of(candidates, limits)
+            accepted = new_cost <= limits
+            weights[accepted], cost = candidates[accepted], np.where(accepted, new_cost, cost)
+        tiny, best = draw_tiny_levels(task, rng, N_TRIED), weights[cost.argmin()][None]
+        wrong = n_wrong(best, tiny, N_STEPS, np.array([np.inf]), at_any_time=True, n_parts=N_TRIED)[0]
         if wrong.any():
             worst = np.argsort(-wrong, kind="stable")[:N_LEVELS]
-            places = np.arange(len(many.kinds)).reshape(N_TRIED, -1)[worst].reshape(-1)
-            refuting.append(Levels(many.kinds[places], many.answer[places], many.width))
-    lessons = drawn(task, rng, 16 * N_LEVELS, 7), joined(drawn_tiny(task, rng, N_TRIED), *refuting)
+            places = np.arange(len(tiny.kinds)).reshape(N_TRIED, -1)[worst].reshape(-1)
+            refuting.append(Levels(tiny.kinds[places], tiny.answer[places], tiny.width))
+    lessons = draw_levels(task, rng, 16 * N_LEVELS, 7), joined(draw_tiny_levels(task, rng, N_TRIED), *refuting)
     cost = cost_of(weights).reshape(-1, N_TOGETHER)
     best = cost.argmin(axis=1) + np.arange(0, N_CHAINS, N_TOGETHER)
     return weights[best[np.argsort(cost.min(axis=1))]]
@@ -231,8 +231,8 @@ def evolve(rng: np.random.Generator, task: Task, n_channels: int, n_taps: int) -
 
 def world_task(world: str) -> Task:
     """Register the task of an entry of `WORLDS`, and return the task."""
-    rules, more, *_ = WORLDS[world]
-    return register_task(Task(name=f"{world}-world", solve=fixpoint(**rules), **more))
+    rules, options, *_ = WORLDS[world]
+    return register_task(Task(name=f"{world}-world", solve=fixpoint(**rules), **options))
 
 
 def readable(weights: Floats, kinds: tuple[str, ...]) -> str:
@@ -245,9 +245,11 @@ def readable(weights: Floats, kinds: tuple[str, ...]) -> str:
     names = [*kinds, *(f"C_{i}" for i in range(len(weights)))]
     taps = ("", "near ") if weights.shape[1] == 2 else ("", "U ", "L ", "R ", "D ")
     rules = []
-    for i, of in enumerate(weights.astype(int)):
-        terms = [f"{of[tap, k]:+d} {taps[tap]}{names[k]}" for tap, k in np.argwhere(of[:, :-1])]
-        rules.append(f"C_{i} is on where {of[0, -1]:d} {' '.join(terms)} is 1 or more")
+    for i, channel_weights in enumerate(weights.astype(int)):
+        terms = [
+            f"{channel_weights[tap, k]:+d} {taps[tap]}{names[k]}" for tap, k in np.argwhere(channel_weights[:, :-1])
+        ]
+        rules.append(f"C_{i} is on where {channel_weights[0, -1]:d} {' '.join(terms)} is 1 or more")
     return "\n".join(rules)
 
 
@@ -262,11 +264,11 @@ def main(worlds: tuple[str, ...] = tuple(WORLDS), seeds: tuple[int, ...] = (0, 1
         task, (_, _, n_channels, n_taps) = world_task(world), WORLDS[world]
         for seed in seeds:
             began, rng = time.process_time(), np.random.default_rng(seed)
-            found = evolve(rng, task, n_channels, n_taps)
+            networks = evolve(rng, task, n_channels, n_taps)
             learned = time.process_time()
-            levels = drawn(task, rng, 256, 11)
+            levels = draw_levels(task, rng, 256, 11)
             for rank, (weights, wrong) in enumerate(
-                zip(found, errors(found, levels, 130, at_any_time=True), strict=True), 1
+                zip(networks, errors(networks, levels, 130, at_any_time=True), strict=True), 1
             ):
                 if rank > 1 and wrong:
                     continue

@@ -18,7 +18,7 @@ from benchmarks.job import Effort, Job, Peer, Work
 from benchmarks.run import ROWS
 from benchmarks.timing import Comparison, Result, measure
 from experiments import extrapolation, extrapolation_report, fresh_levels
-from experiments.kept import kept
+from experiments.cache import cached
 from maze_nca_gym.agents import load
 from maze_nca_gym.mazes import solvers
 from maze_nca_gym.mazes.families import test_levels
@@ -191,12 +191,12 @@ def sides_of(n):
 
 def test_results_are_kept(tmp_path):
     path = tmp_path / "folder" / "result.json"
-    assert kept(path, sides_of, 3) == {"sides": [3, 3]}
-    assert kept(path, None, 3) == {"sides": [3, 3]}  # it is not made again
-    assert kept(path, sides_of, 4) == {"sides": [4, 4]}
+    assert cached(path, sides_of, 3) == {"sides": [3, 3]}
+    assert cached(path, None, 3) == {"sides": [3, 3]}  # it is not made again
+    assert cached(path, sides_of, 4) == {"sides": [4, 4]}
     for other in ('{"sides": [3', '{"sides": [3, 3]}', "[]"):
         path.write_text(other)
-        refused(r"result\.json is not a result", kept, path, sides_of, 4)
+        refused(r"result\.json is not a result", cached, path, sides_of, 4)
 
 
 def test_extrapolation_chooses_sets():

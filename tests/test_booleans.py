@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from experiments.booleans import THEOREM, errors, main, network_of
-from experiments.worlds import BOUND, WORLDS, drawn, drawn_tiny, split, turning, world_task
+from experiments.worlds import BOUND, WORLDS, draw_levels, draw_tiny_levels, split, turning, world_task
 from experiments.worlds import main as learn_worlds
 from maze_nca_gym.agents.automata import automaton_of
 from maze_nca_gym.agents.automata.proving.proof import mistakes, prove
@@ -69,7 +69,7 @@ def test_a_network_with_a_channel_for_each_direction_is_correct_and_proven(forgo
     np.testing.assert_array_equal(turned, weights)
     without = weights.copy()
     without[1, 0, 5] = 0  # the way up is taken from an arrow to the left too
-    levels = drawn(task, np.random.default_rng(0), 64, 7)
+    levels = draw_levels(task, np.random.default_rng(0), 64, 7)
     correct, wrong = errors(np.stack([weights, without]), levels, 99)
     assert correct == 0 < wrong
     assert errors(without[None], levels, 99, wrong / 8)[0] > wrong / 8
@@ -81,7 +81,7 @@ def test_errors_at_any_time_count_on_request(forgotten):
     networks[:, 0, 0, 5], networks[:, 0, 1, 5], networks[:, 1, :, 1], networks[:, 2, 0, 7] = -1, -1, 1, 1
     late[0, 0, 6], early[0, 0, 7] = 1, 1  # that the first iteration is over, or nothing, lets the answer come on
     task, rng = world_task("core"), np.random.default_rng(0)
-    for levels in (drawn(task, rng, 16, 5), drawn_tiny(task, rng, 64)):
+    for levels in (draw_levels(task, rng, 16, 5), draw_tiny_levels(task, rng, 64)):
         assert not errors(networks, levels, 40).any()
         correct, wrong = errors(networks, levels, 40, at_any_time=True)
         assert correct == 0 < wrong
@@ -91,7 +91,7 @@ def test_errors_at_any_time_count_on_request(forgotten):
 def test_split_connections_keep_the_final_output(forgotten, world, shape):
     task, rng, flood = world_task(world), np.random.default_rng(0), np.zeros(shape, np.float32)
     flood[0, 0, [1, *range(4, task.n_tiles)]], flood[0, 0, 2:4], flood[0, 1:, task.n_tiles] = -4, 1, 1
-    splits, levels = split(rng, flood[None].repeat(64, axis=0), turning(shape)), drawn(task, rng, 64, 5)
+    splits, levels = split(rng, flood[None].repeat(64, axis=0), turning(shape)), draw_levels(task, rng, 64, 5)
     assert len(np.unique(splits, axis=0)) > 8
     np.testing.assert_array_equal(splits.reshape(64, -1)[:, turning(shape)], splits.reshape(64, -1))
     assert np.ptp(errors(np.stack([flood, *splits]), levels, 40)) == 0

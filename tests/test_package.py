@@ -292,7 +292,7 @@ def test_a_door_shows_its_names_and_their_types_can_be_evaluated(door: str) -> N
 
 
 def test_type_checkers_have_the_options_that_there_are() -> None:
-    assert write_keywords.PATH.read_text() == write_keywords.written(), "run python -m tools.write_keywords"
+    assert write_keywords.PATH.read_text() == write_keywords.content(), "run python -m tools.write_keywords"
 
 
 def test_a_name_means_one_thing_at_all_doors() -> None:

@@ -186,7 +186,7 @@ def test_spirals_are_drawn_as_far_as_a_network_reaches(tmp_path, capsys, monkeyp
     assert [[result["correct"] for result in results] for results in found.values()] == [[8, 8], [8, 0]]
     assert [result["moves"] for result in found[names[0]]] == [21, 57]
     results = [result for of in found.values() for result in of]
-    monkeypatch.setattr(spirals, "all_kept", lambda label, make, calls, jobs: results)
+    monkeypatch.setattr(spirals, "all_cached", lambda label, make, calls, jobs: results)
     spirals.main(tmp_path, names, (6, 10))
     assert "| nca-shortest-path-small | 8 | 0 |" in capsys.readouterr().out
     with Image.open(tmp_path / "spirals.png") as picture:

@@ -56,12 +56,12 @@ PRESETS = {
 
 def digest(*arrays: Any) -> str:
     """Return a hash of the shapes, dtypes and contents of arrays."""
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     for array in arrays:
         array = np.ascontiguousarray(array)
-        found.update(f"{array.shape} {array.dtype}".encode())
-        found.update(array.tobytes())
-    return found.hexdigest()[:16]
+        sha.update(f"{array.shape} {array.dtype}".encode())
+        sha.update(array.tobytes())
+    return sha.hexdigest()[:16]
 
 
 def of_levels() -> Iterator[tuple[str, str]]:
@@ -77,9 +77,9 @@ def of_levels() -> Iterator[tuple[str, str]]:
                 answers = find_task(task).solve(levels.tiles)
                 yield f"{draw.__name__} {family} {task}", digest(levels.tiles, answers)
     for name in list_benchmark_sets():
-        found = find_benchmark_set(name)
-        tiles = found.levels(2).tiles
-        yield f"benchmark {name}", digest(tiles, found.label(tiles))
+        benchmark = find_benchmark_set(name)
+        tiles = benchmark.levels(2).tiles
+        yield f"benchmark {name}", digest(tiles, benchmark.label(tiles))
 
 
 @torch.no_grad()
@@ -136,19 +136,19 @@ def main() -> int:
     parser.add_argument("verb", choices=("write", "check"), help="write hashes to the file, or compare with the file")
     parser.add_argument("file", type=Path, help="JSON file with the hashes")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="results to hash")
-    given = parser.parse_args()
-    there = {} if given.verb == "write" else json.loads(given.file.read_text(encoding="utf-8"))
-    found: dict[str, str] = {}
+    options = parser.parse_args()
+    expected = {} if options.verb == "write" else json.loads(options.file.read_text(encoding="utf-8"))
+    hashes: dict[str, str] = {}
     n_differing = 0
-    for part in given.parts:
+    for part in options.parts:
         for name, value in PARTS[part]():
-            found[name] = value
-            if given.verb == "check" and there.get(name) != value:
+            hashes[name] = value
+            if options.verb == "check" and expected.get(name) != value:
                 n_differing += 1
-                print(f"{name}: was {there.get(name)}, is {value}", flush=True)
-    if given.verb == "write":
-        given.file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(f"{len(found)} hashes, {n_differing} differ", file=sys.stderr)
+                print(f"{name}: was {expected.get(name)}, is {value}", flush=True)
+    if options.verb == "write":
+        options.file.write_text(json.dumps(hashes, indent=1) + "\n", encoding="utf-8")
+    print(f"{len(hashes)} hashes, {n_differing} differ", file=sys.stderr)
     return int(n_differing > 0)
 
 

@@ -29,12 +29,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="folder with the files of the mazes, as for `bench --data`")
     default = Path(original.__file__).with_name(original.HELD_OUT)
     parser.add_argument("--out", type=Path, default=default, help="file that receives the hashes")
-    given = parser.parse_args(arguments)
-    tiles, _ = original.read_original("test", given.folder)
+    options = parser.parse_args(arguments)
+    tiles, _ = original.read_original("test", options.folder)
     hashes = np.unique(level_hashes(orientations(tiles)))
-    with atomic_write(given.out) as file:
+    with atomic_write(options.out) as file:
         file.write(hashes.astype("<u8").tobytes())
-    print(f"{given.out}: {len(hashes):,} hashes of {len(tiles):,} mazes")
+    print(f"{options.out}: {len(hashes):,} hashes of {len(tiles):,} mazes")
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ In the drawings, `*` is the answer, `#` a wall and `.` a free tile.
 """
 
 
-def learned() -> list[str]:
+def with_cards() -> list[str]:
     """Return the names of the included policies that have a card."""
     return [name for name in list_policies(all=True) if name in cards()]
 
@@ -54,38 +54,38 @@ def result(name: str) -> dict[str, Any]:
         The record of `doubt`, with the entries `tiny` (the counts) and `cpu_seconds`.
     """
     began = time.process_time()
-    found = doubt(name, seconds=SECONDS, seed=SEED).to_json()
+    record = doubt(name, seconds=SECONDS, seed=SEED).to_json()
     search = Search(Examiner(load(name), None), SEED, 1, TINY, (), (), 1)
     n_correct, n_mazes = 0, 0
     for part in search.every(TINY):
         n_correct += int((~search.examiner(part.tiles, part.targets).failed).sum())
         n_mazes += len(part.tiles)
     tiny = {"tiles": TINY, "n_mazes": n_mazes, "n_correct": n_correct}
-    return {**found, "tiny": tiny, "cpu_seconds": round(time.process_time() - began, 1)}
+    return {**record, "tiny": tiny, "cpu_seconds": round(time.process_time() - began, 1)}
 
 
-def written(results: dict[str, Any]) -> str:
+def page(results: dict[str, Any]) -> str:
     """Return the page: a table of all policies, and a drawing of each smallest failure.
 
     Args:
         results: name of a policy -> what `result` returns for it.
     """
     rows, failing = [], dict[str, list[str]]()
-    for name, each in results.items():
-        failure, complete, tiny = each["failure"], each["complete"], each["tiny"]
-        every = f"{complete['tiles']} tiles: {complete['n_mazes']:,}" if complete["n_mazes"] else "none"
+    for name, record in results.items():
+        failure, complete, tiny = record["failure"], record["complete"], record["tiny"]
+        exhaustive = f"{complete['tiles']} tiles: {complete['n_mazes']:,}" if complete["n_mazes"] else "none"
         smallest = "none found" if failure is None else " x ".join(map(str, failure["size"]))
         share = f"{tiny['n_correct']:,} of {tiny['n_mazes']:,}"
-        rows.append((f"`{name}`", every, share, f"{each['n_mazes']:,}", smallest))
+        rows.append((f"`{name}`", exhaustive, share, f"{record['n_mazes']:,}", smallest))
         if failure is not None:
             failing.setdefault(failure["drawing"], []).append(name)
     columns = ("policy", "all correct up to", f"correct up to {TINY} tiles", "mazes tried", "smallest failure")
     drawings = []
     for drawing, names in failing.items():
         failure = results[names[0]]["failure"]
-        where = f"Found in: {failure['found_in']}. {failure['iterations']:,} iterations."
+        origin = f"Found in: {failure['found_in']}. {failure['iterations']:,} iterations."
         drawings.append(
-            f"### {', '.join(names)}\n\n{where}\n\n```text\n{drawing}\n```\n\n```sh\n{failure['command']}\n```\n"
+            f"### {', '.join(names)}\n\n{origin}\n\n```text\n{drawing}\n```\n\n```sh\n{failure['command']}\n```\n"
         )
     return "\n".join([INTRODUCTION, Table(columns, rows, columns[2:4]).markdown(), "", DRAWN, *drawings])
 
@@ -96,13 +96,13 @@ def main(names: list[str]) -> None:
     Args:
         names: the policies to try; without names, all.
     """
-    earlier = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     results = {}
-    for name in learned():
-        results[name] = result(name) if not names or name in names else earlier[name]
+    for name in with_cards():
+        results[name] = result(name) if not names or name in names else stored[name]
         print(name, results[name]["tested"], f"{results[name]['cpu_seconds']} s", flush=True)
     write_json(RESULTS, results)
-    PAGE.write_text(written(results), encoding="utf-8")
+    PAGE.write_text(page(results), encoding="utf-8")
 
 
 if __name__ == "__main__":

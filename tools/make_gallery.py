@@ -74,17 +74,17 @@ def animate(animation: Animation, folder: Path) -> Path:
         The path of the file.
     """
     policy, frames = animation.policy, list[Frame]()
-    begun, first = None, 0
+    start, first = None, 0
     names = list(animation.channels)
     highlight = None if animation.highlight is None else names.index(animation.highlight)
     for tiles, target in ((animation.tiles, animation.target), *animation.later):
         maze = torch.from_numpy(one_hot(tiles[None], policy.n_tiles))
-        for step, state in enumerate(iterate(policy, maze, None, begun), start=first):
+        for step, state in enumerate(iterate(policy, maze, None, start), start=first):
             values = state[0].numpy()
             # A hand-coded automaton states when it has finished. A learned network has finished when its path is the
             # target, although its numbers may still change.
-            told = policy.finished(maze, state, step)
-            done = np.array_equal(values[0] > 0.5, target) if told is None else bool(told[0])
+            flags = policy.finished(maze, state, step)
+            done = np.array_equal(values[0] > 0.5, target) if flags is None else bool(flags[0])
             finished = done and step > first
             if finished or step % animation.every == 0:
                 # `scoring.score` compares with one shortest path, but some automata draw another set of tiles.
@@ -102,7 +102,7 @@ def animate(animation: Animation, folder: Path) -> Path:
                 frames.append(snapshot.draw(animation.show_channels, animation.size))
             if finished:
                 break
-        begun, first = state, step
+        start, first = state, step
         frames += [frames[-1]] * round(HOLD_SECONDS * animation.fps)
     return save_gif(folder / f"{animation.name}.gif", frames, animation.fps)
 
@@ -210,10 +210,10 @@ def learned() -> Animation:
 def healing() -> Animation:
     """Return the self-stabilising network on a maze in which a gap opens and then the target moves."""
     tiles = _find("loops", 15, _has_path(40, 50))
-    opened = min(_with_gaps(tiles), key=lambda maze: solvers.shortest_path(maze).sum())
-    moved = opened.copy()
-    moved[moved == Tile.TARGET] = Tile.EMPTY
-    moved[tuple(np.argwhere(solvers.distances(opened) == solvers.distances(opened).max())[0])] = Tile.TARGET
+    with_gap = min(_with_gaps(tiles), key=lambda maze: solvers.shortest_path(maze).sum())
+    retargeted = with_gap.copy()
+    retargeted[retargeted == Tile.TARGET] = Tile.EMPTY
+    retargeted[tuple(np.argwhere(solvers.distances(with_gap) == solvers.distances(with_gap).max())[0])] = Tile.TARGET
     return Animation(
         "healing",
         "A gap opens, then the target moves",
@@ -222,7 +222,7 @@ def healing() -> Animation:
         solvers.shortest_path(tiles),
         {"path": "path", "flood": "flood_low - flood_high", "alarm": "alarm_low - alarm_high", "reset": "reset"},
         highlight="flood",
-        later=tuple((maze, solvers.shortest_path(maze)) for maze in (opened, moved)),
+        later=tuple((maze, solvers.shortest_path(maze)) for maze in (with_gap, retargeted)),
     )
 
 

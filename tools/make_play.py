@@ -81,21 +81,21 @@ def path_theorem(path: CanonicalPath) -> Theorem:
 
 def without_order() -> Automaton:
     """Return the automaton of the shortest path, changed so that the path enters all nearer neighbours at once."""
-    made: Any = IntEnum
+    enum: Any = IntEnum
     names = ["PATH", "FLOOD", *(f"NEAR_{to}" for to in DIRECTIONS), *(f"ENTER_{to}" for to in DIRECTIONS)]
-    signals = made("EveryWaySignal", names, start=0)
+    signals = enum("EveryWaySignal", names, start=0)
     path = replace(CANONICAL, signals=signals)
 
     def enters(towards: str, see: TileView) -> Bits:
         return path.on_path(see, OPPOSITE[towards]) & see(signals[f"NEAR_{towards}"], OPPOSITE[towards])
 
-    own = {signals[f"ENTER_{towards}"]: partial(enters, towards) for towards in DIRECTIONS}
-    shown = {signals.PATH: lambda see: see(signals.FLOOD) & path.on_path(see)}
+    enters_rules = {signals[f"ENTER_{towards}"]: partial(enters, towards) for towards in DIRECTIONS}
+    outputs = {signals.PATH: lambda see: see(signals.FLOOD) & path.on_path(see)}
     return replace(
         SHORTEST_PATH,
         name="every-way",
         signals=signals,
-        rules={**shown, **path.rules, **own},
+        rules={**outputs, **path.rules, **enters_rules},
         parts=(),
         invariant=None,
         theorem=path_theorem(path),
@@ -124,8 +124,8 @@ def _arrow(near: PathSignal, towards: str, see: TileView) -> Bits:
 
 
 SABOTAGED: dict[str, Automaton] = {
-    each.name: each
-    for each in (
+    automaton.name: automaton
+    for automaton in (
         # `& ~see(S.NEAR_U, "R")` is missing
         with_rules("clause", {S.ENTER_L: lambda see: CANONICAL.on_path(see, "R") & see(S.NEAR_L, "R")}),
         # `& ~see(S.FLOOD)` is missing
@@ -159,9 +159,9 @@ PORTAL = ((5, 11), (4, 5))
 def files() -> dict[str, bytes]:
     """Return the content of each file of policies for the page, by the file's name."""
     loaded = {name: load(name) for name in POLICIES}
-    about = list_policies(all=True)
+    infos = list_policies(all=True)
     return {
-        "list.js": to_list([(name, policy.task, about[name].description) for name, policy in loaded.items()]),
+        "list.js": to_list([(name, policy.task, infos[name].description) for name, policy in loaded.items()]),
         **{f"{name}.js": to_script(policy, name) for name, policy in loaded.items()},
     }
 
@@ -172,16 +172,16 @@ def article_files() -> dict[str, bytes]:
     compiled.highlight = healing.highlight = "flood_low"
     mazes = {name: to_text(parse(text)) for name, text in MAZES.items()}
     ends = np.ravel_multi_index(np.transpose(PORTAL), parse(MAZES["portal"]).shape).tolist()
-    kept = [
+    scripts = [
         f"MazePlay.mazes = {json.dumps(mazes)};\nMazePlay.portal = {json.dumps(ends)};\n".encode(),
         to_rules(SHORTEST_PATH, "rules", compiled),
         to_rules(SHORTEST_PATH.ordered("RDLU"), "rules-RDLU", compiled),
         to_rules(HEALING, "rules-healing", healing),
-        *(to_rules(each, name, compiled, refused=REFUSED[name]) for name, each in SABOTAGED.items()),
+        *(to_rules(automaton, name, compiled, refused=REFUSED[name]) for name, automaton in SABOTAGED.items()),
         to_script(compiled, "compiled"),
     ]
     return {
-        "automata.js": b"".join(kept),
+        "automata.js": b"".join(scripts),
         "compiled-healing.js": to_script(healing, "compiled-healing"),
         "nca-shortest-path-small.js": to_script(load("nca-shortest-path-small"), "nca-shortest-path-small"),
         **{f"{name}.svg": drawing.encode() for name, drawing in stills(compiled).items()},
@@ -197,14 +197,14 @@ def nodes_of(rules: Iterable[Term]) -> tuple[list[list[Any]], list[int]]:
     Returns:
         The operations in the order of evaluation, each with the indices of its operands; and the index of each rule.
     """
-    places, known = dict[str, int](), dict[Term, int]()
+    places, indices = dict[str, int](), dict[Term, int]()
 
     def place_of(part: Term) -> int:
         if part.seen is not None:
             ((down, right),) = offsets(part.tap)
             node = ["tile" if isinstance(part.seen, TileKind) else "see", int(part.seen), [down, right]]
         else:
-            of_parts = [known[each] for each in part.parts]
+            of_parts = [indices[operand] for operand in part.parts]
             node = (
                 ["sum", part.join.weights, of_parts, part.join.least, part.join.most]
                 if isinstance(part.join, Weighed)
@@ -214,9 +214,9 @@ def nodes_of(rules: Iterable[Term]) -> tuple[list[list[Any]], list[int]]:
 
     roots = []
     for rule in rules:
-        for part in rule.walk(known):
-            known[part] = place_of(part)
-        roots.append(known[rule])
+        for part in rule.walk(indices):
+            indices[part] = place_of(part)
+        roots.append(indices[rule])
     return [json.loads(node) for node in places], roots
 
 
@@ -257,32 +257,32 @@ def stills(compiled: NCA) -> dict[str, str]:
     signals = {
         name: np.concatenate(list(SHORTEST_PATH.trace(tiles[name][None]))) for name in ("flood", "walk", "proof")
     }
-    far = distances(tiles["flood"], tuple(np.argwhere(tiles["flood"] == Tile.TARGET)[0]))
+    distance = distances(tiles["flood"], tuple(np.argwhere(tiles["flood"] == Tile.TARGET)[0]))
     wet = signals["flood"][18, S.FLOOD]
-    flood = _maze(tiles["flood"], shade=np.where(wet, 0.3 + 0.7 * (far % 8) / 8, 0))
-    last = signals["walk"][-1]
-    arrows = {to: last[S[f"NEAR_{to}"]] for to in "ULD"}
-    arrows["R"] = last[S.FLOOD] & ~(arrows["U"] | arrows["L"] | arrows["D"]) & (tiles["walk"] != Tile.TARGET)
-    walk = _maze(tiles["walk"], shade=0.5 * last[S.FLOOD], path=last[S.PATH], arrows=arrows)
-    known = distances(tiles["proof"], tuple(np.argwhere(tiles["proof"] == Tile.TARGET)[0]))
+    flood = _maze(tiles["flood"], shade=np.where(wet, 0.3 + 0.7 * (distance % 8) / 8, 0))
+    final = signals["walk"][-1]
+    arrows = {to: final[S[f"NEAR_{to}"]] for to in "ULD"}
+    arrows["R"] = final[S.FLOOD] & ~(arrows["U"] | arrows["L"] | arrows["D"]) & (tiles["walk"] != Tile.TARGET)
+    walk = _maze(tiles["walk"], shade=0.5 * final[S.FLOOD], path=final[S.PATH], arrows=arrows)
+    numbers = distances(tiles["proof"], tuple(np.argwhere(tiles["proof"] == Tile.TARGET)[0]))
     proof = signals["proof"][-1]
     opening = _maze(tiles["opening"], path=shortest_path(tiles["opening"][None])[0])
     large = generate(np.random.default_rng(5), 1, 64, "loops")[0]
-    drawn = {
+    states = {
         name: rollout(
             load(name), torch.from_numpy(one_hot(maze[None])), 2 * shortest_path(maze[None]).sum().item() + 60
         )
         for name, maze in (("nca-shortest-path-healing", tiles["healing"]), ("nca-shortest-path", large))
     }
-    healing, size = ((state[0, 0] > 0.5).numpy() for state in drawn.values())
-    joined = Graph.of(tiles["portal"], portals=[PORTAL])
+    healing, size = ((state[0, 0] > 0.5).numpy() for state in states.values())
+    graph = Graph.of(tiles["portal"], portals=[PORTAL])
     ends = "".join(
         f'<path d="M{10 * col + 5} {10 * row + 1}a4 4 0 0 {end} 0 8" stroke="#cc79a7" stroke-width="2.2" fill="none"/>'
         for end, (row, col) in enumerate(PORTAL)
     )
-    low = compiled.weights[0].detach().numpy()[1]
+    flood_weights = compiled.weights[0].detach().numpy()[1]
     names = (*("empty", "wall", "source", "target"), *compiled.channel_names)
-    shown = [(name, row) for name, row in zip(names, low, strict=True) if row.any()]
+    nonzero = [(name, row) for name, row in zip(names, flood_weights, strict=True) if row.any()]
     pluses = "".join(
         f'<g transform="translate({10 + 120 * i} 24)"><text y="-6" font-size="13">{WORDS.get(name, name)}</text>'
         + "".join(
@@ -294,19 +294,19 @@ def stills(compiled: NCA) -> dict[str, str]:
             )
         )
         + "</g>"
-        for i, (name, row) in enumerate(shown)
+        for i, (name, row) in enumerate(nonzero)
     )
     return {
         "opening": _svg(opening, tiles["opening"]),
         "flood": _svg(flood, tiles["flood"]),
         "walk": _svg(walk, tiles["walk"]),
-        "weights": _picture(pluses, 120 * len(shown) + 10, 132),
+        "weights": _picture(pluses, 120 * len(nonzero) + 10, 132),
         "healing": _svg(_maze(tiles["healing"], path=healing), tiles["healing"]),
         "size": _svg(_maze(large, path=size), large),
         "proof": _svg(
-            _maze(tiles["proof"], shade=0.5 * proof[S.FLOOD], path=proof[S.PATH], numbers=known), tiles["proof"]
+            _maze(tiles["proof"], shade=0.5 * proof[S.FLOOD], path=proof[S.PATH], numbers=numbers), tiles["proof"]
         ),
-        "portal": _svg(_maze(tiles["portal"], path=joined.shortest_path()) + ends, tiles["portal"]),
+        "portal": _svg(_maze(tiles["portal"], path=graph.shortest_path()) + ends, tiles["portal"]),
     }
 
 
@@ -326,71 +326,71 @@ def _maze(
         arrows: direction -> (H, W) bool, the tiles with an arrow in that direction.
         numbers: (H, W) int, written on the empty tiles off the path.
     """
-    found, runs = [], ""
+    parts, runs = [], ""
     for row, walls in enumerate(tiles == Tile.WALL):  # a rectangle for each run of walls in a row
         changes = np.flatnonzero(np.diff(np.concatenate([[False], walls, [False]])))
         runs += "".join(f"M{10 * a} {10 * row}h{10 * (b - a)}v10h{10 * (a - b)}z" for a, b in changes.reshape(-1, 2))
     if shade is not None:
         for row, col in np.argwhere((shade > 0) & (tiles != Tile.WALL)):
-            found.append(
+            parts.append(
                 f'<rect x="{10 * col}" y="{10 * row}" width="10" height="10" fill-opacity="{shade[row, col]:.2f}"/>'
             )
-        found = ['<g fill="#54c7c2" shape-rendering="crispEdges">', *found, "</g>"]
-    found.append(f'<path d="{runs}" fill="#1c1c20" shape-rendering="crispEdges"/>')
+        parts = ['<g fill="#54c7c2" shape-rendering="crispEdges">', *parts, "</g>"]
+    parts.append(f'<path d="{runs}" fill="#1c1c20" shape-rendering="crispEdges"/>')
     if path is not None:
         lines = "".join(
             f"M{10 * col + 5} {10 * row + 5}{step}"
             for step, down, right in (("h10", 0, 1), ("v10", 1, 0))
             for row, col in np.argwhere(path[: len(path) - down, : path.shape[1] - right] & path[down:, right:])
         )
-        found.append(f'<path d="{lines}" stroke="#183c96" stroke-width="3.6" stroke-linecap="round"/>')
-    for towards, on in (arrows or {}).items():
+        parts.append(f'<path d="{lines}" stroke="#183c96" stroke-width="3.6" stroke-linecap="round"/>')
+    for towards, mask in (arrows or {}).items():
         ((down, right),) = offsets(towards)
         heads = "".join(
             f"M{10 * c + 5 - 2 * right} {10 * r + 5 - 2 * down}l{5 * right} {5 * down}m{2 * down - 2 * right} "
             f"{2 * right - 2 * down}L{10 * c + 5 + 3 * right} {10 * r + 5 + 3 * down}"
             f"l{-2 * down - 2 * right} {-2 * right - 2 * down}"
-            for r, c in np.argwhere(on)
+            for r, c in np.argwhere(mask)
         )
-        found.append(f'<path d="{heads}" stroke="#0b7285" fill="none"/>')
+        parts.append(f'<path d="{heads}" stroke="#0b7285" fill="none"/>')
     if numbers is not None:
-        found.append('<g font-size="4.6" text-anchor="middle" fill="#0b4954">')
-        found += [
+        parts.append('<g font-size="4.6" text-anchor="middle" fill="#0b4954">')
+        parts += [
             f'<text x="{10 * col + 5}" y="{10 * row + 6.7:g}">{numbers[row, col]}</text>'
             for row, col in np.argwhere((tiles == Tile.EMPTY) & ~(np.zeros_like(tiles, bool) if path is None else path))
         ]
-        found.append("</g>")
+        parts.append("</g>")
     for kind, colour in ((Tile.SOURCE, "#0072b2"), (Tile.TARGET, "#009e73")):
         for row, col in np.argwhere(tiles == kind):
-            found.append(f'<circle cx="{10 * col + 5}" cy="{10 * row + 5}" r="4.4" fill="{colour}"/>')
-    return "".join(found)
+            parts.append(f'<circle cx="{10 * col + 5}" cy="{10 * row + 5}" r="4.4" fill="{colour}"/>')
+    return "".join(parts)
 
 
-def _svg(drawn: str, tiles: Tiles) -> str:
+def _svg(content: str, tiles: Tiles) -> str:
     height, width = tiles.shape
-    return _picture(f'<rect width="100%" height="100%" fill="#fff"/>{drawn}', 10 * width, 10 * height)
+    return _picture(f'<rect width="100%" height="100%" fill="#fff"/>{content}', 10 * width, 10 * height)
 
 
-def _picture(drawn: str, width: int, height: int) -> str:
+def _picture(content: str, width: int, height: int) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'font-family="system-ui, sans-serif">{drawn}</svg>\n'
+        f'font-family="system-ui, sans-serif">{content}</svg>\n'
     )
 
 
-def write(folder: Path, new: Mapping[str, bytes]) -> None:
+def write(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write files into a folder, and remove the folder's other files with the same suffixes.
 
     Args:
         folder: the folder, which is created if necessary.
-        new: name of a file -> its content.
+        contents: name of a file -> its content.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in new.items():
+    for name, content in contents.items():
         with atomic_write(folder / name) as file:
             file.write(content)
     for path in folder.iterdir():
-        if path.suffix in {Path(name).suffix for name in new} and path.name not in new:
+        if path.suffix in {Path(name).suffix for name in contents} and path.name not in contents:
             path.unlink()
 
 

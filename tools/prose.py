@@ -62,8 +62,8 @@ HABITS: Mapping[str, Habit] = {
 
 def of_page(text: str) -> str:
     """Return the text of a page in Markdown without code, tables, headings, comments and addresses."""
-    for left_out in (r"```.*?```", r"<!--.*?-->", r"`[^`\n]*`"):
-        text = re.sub(left_out, _lines, text, flags=re.DOTALL)
+    for pattern in (r"```.*?```", r"<!--.*?-->", r"`[^`\n]*`"):
+        text = re.sub(pattern, _lines, text, flags=re.DOTALL)
     text = re.sub(r"(?m)^(?:\||#| {4}|!\[).*$", "", text)
     return re.sub(r"<[^>]+>", "", re.sub(r"\]\([^)]*\)", "", text))
 
@@ -82,13 +82,13 @@ def _lines(match: re.Match[str]) -> str:
 def texts() -> dict[str, str]:
     """Return the prose of all pages and, package by package, of all docstrings."""
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "questions").glob("*.md")]
-    found = {str(page.relative_to(ROOT)): of_page(page.read_text(encoding="utf-8")) for page in sorted(pages)}
+    prose = {str(page.relative_to(ROOT)): of_page(page.read_text(encoding="utf-8")) for page in sorted(pages)}
     for folder in ("maze_nca_gym", "agents"):
         for path in sorted((ROOT / folder).glob("*/")):
             modules = sorted(path.rglob("*.py")) if path.name != "agents" else []
             text = "\n\n".join(of_module(module.read_text(encoding="utf-8")) for module in modules)
-            found |= {f"{folder}/{path.name}": text} if text.strip() else {}
-    return {name: text for name, text in found.items() if name not in GENERATED}
+            prose |= {f"{folder}/{path.name}": text} if text.strip() else {}
+    return {name: text for name, text in prose.items() if name not in GENERATED}
 
 
 def n_words(text: str) -> int:
@@ -110,15 +110,15 @@ def limit(name: str, habit: str) -> float:
 def rates() -> dict[str, dict[str, float]]:
     """Return the rates above their limits, by page or package and habit. "words" is the length of a page that exceeds
     `LONGEST`."""
-    found: dict[str, dict[str, float]] = {}
+    rates_above: dict[str, dict[str, float]] = {}
     for name, text in texts().items():
         words = n_words(text)
         above = {habit: PER * n / max(words, 1) for habit, n in hits(text).items()}
         above = {habit: round(rate, 1) for habit, rate in above.items() if rate > limit(name, habit)}
         if name.startswith("docs/") and (length := len((ROOT / name).read_text(encoding="utf-8").split())) > LONGEST:
             above["words"] = length
-        found[name] = above
-    return found
+        rates_above[name] = above
+    return rates_above
 
 
 def main() -> None:
@@ -135,9 +135,9 @@ def main() -> None:
                 if re.search(HABITS[options.show].pattern, line, re.MULTILINE):
                     print(f"{path}: {line.strip()}")
     elif options.lower:
-        before = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
+        stored = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
         lowered = {
-            name: {habit: min(rate, before.get(name, {}).get(habit, rate)) for habit, rate in above.items()}
+            name: {habit: min(rate, stored.get(name, {}).get(habit, rate)) for habit, rate in above.items()}
             for name, above in rates().items()
             if above
         }

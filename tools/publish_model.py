@@ -86,9 +86,9 @@ def scores(results: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
     """Return the results on one test set: metrics with 95 % intervals, agreement, and stability without its curve."""
-    kept = {"n_levels": row["n_levels"], "n_steps": row["n_steps"], "metrics": row["measures"]}
+    results = {"n_levels": row["n_levels"], "n_steps": row["n_steps"], "metrics": row["measures"]}
     stability = row["stability"] and {key: part for key, part in row["stability"].items() if key != "curve"}
-    return {"levels": row["levels"], **_rounded({**kept, "agreement": row["agreement"], "stability": stability})}
+    return {"levels": row["levels"], **_rounded({**results, "agreement": row["agreement"], "stability": stability})}
 
 
 def _rounded(value: Any) -> Any:
@@ -114,8 +114,8 @@ def write_card(name: str, **changes: Any) -> None:
         changes: the new entries. An entry that is None leaves the card's entry unchanged.
     """
     path = FOLDER / f"{name}.json"
-    there = read_card(name) if path.exists() else {}
-    content = {**there, **{key: value for key, value in changes.items() if value is not None}}
+    card = read_card(name) if path.exists() else {}
+    content = {**card, **{key: value for key, value in changes.items() if value is not None}}
     content = {key: content[key] for key in sorted(content, key=lambda k: ORDER.index(k) if k in ORDER else 99)}
     with atomic_write(path) as file:
         file.write((json.dumps(content, indent=2) + "\n").encode())
@@ -130,10 +130,12 @@ def publish_model(name: str, run: Path, description: str) -> None:
         description: one line about the policy for its card.
     """
     model = load_model(run / "model.safetensors")
-    said = json.loads((run / "config.json").read_text(encoding="utf-8"))
-    about = origin(said, said["seconds"] if "seconds" in said else read_metrics(run / "metrics.jsonl")[-1]["seconds"])
+    record = json.loads((run / "config.json").read_text(encoding="utf-8"))
+    entries = origin(
+        record, record["seconds"] if "seconds" in record else read_metrics(run / "metrics.jsonl")[-1]["seconds"]
+    )
     save_model(model, FOLDER / name)
-    write_card(name, task=model.task, description=description, guarantees=model.guarantees.to_json(), **about)
+    write_card(name, task=model.task, description=description, guarantees=model.guarantees.to_json(), **entries)
 
 
 def publish_iterations(name: str, families: list[str] | None) -> None:
@@ -148,11 +150,11 @@ def publish_iterations(name: str, families: list[str] | None) -> None:
     for module in card.get("modules", ()):
         import_module(module)
     families = families or card.get("configuration", {}).get("families", ["random"])
-    number = find_iterations(model, families)
-    model.guarantees = replace(model.guarantees, n_iterations=number)
+    n_iterations = find_iterations(model, families)
+    model.guarantees = replace(model.guarantees, n_iterations=n_iterations)
     save_model(model, FOLDER / name)
     write_card(name, guarantees=model.guarantees.to_json())
-    print(f"{name}: {number} iterations, chosen on validation levels of {', '.join(families)}")
+    print(f"{name}: {n_iterations} iterations, chosen on validation levels of {', '.join(families)}")
 
 
 def publish_earned(name: str) -> None:
@@ -165,19 +167,24 @@ def publish_earned(name: str) -> None:
         ValueError: the proven guarantees differ from the guarantees on the card.
     """
     model, card = load_model(FOLDER / f"{name}.safetensors"), read_card(name)
-    before = card["guarantees"]
+    published = card["guarantees"]
     if "automaton" in card.get("configuration", {}):
         automaton = find_automaton(card["configuration"]["automaton"])
         proof = prove(automaton)
-        stated = earned(automaton, model, certify(model, automaton=automaton), proof)
-        kept = [(name, before[name], stated.to_json()[name]) for name in ("exact", "bound", "verdict", "basis")]
-        check(all(was == now for _, was, now in kept), f"the guarantees of {name} differ from its card: {kept}")
+        guarantees = earned(automaton, model, certify(model, automaton=automaton), proof)
+        comparisons = [
+            (name, published[name], guarantees.to_json()[name]) for name in ("exact", "bound", "verdict", "basis")
+        ]
+        check(
+            all(old == new for _, old, new in comparisons),
+            f"the guarantees of {name} differ from its card: {comparisons}",
+        )
     else:
-        stated = Guarantees.from_json({**before, "about": asdict(subject_of(model))})
-    model.guarantees = stated
+        guarantees = Guarantees.from_json({**published, "about": asdict(subject_of(model))})
+    model.guarantees = guarantees
     save_model(model, FOLDER / name)
-    write_card(name, guarantees=stated.to_json())
-    print(f"{name}: {stated.verdict or stated.basis}, about {stated.about}")
+    write_card(name, guarantees=guarantees.to_json())
+    print(f"{name}: {guarantees.verdict or guarantees.basis}, about {guarantees.about}")
 
 
 def publish_scores(name: str, results: Path, measured: str | None) -> None:
@@ -196,17 +203,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tools.publish_model", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parts = parser.add_subparsers(required=True)
-    model, iterations, earn, figures = (parts.add_parser(part) for part in ("model", "iterations", "earn", "scores"))
-    works = [
+    subparsers = parser.add_subparsers(required=True)
+    model, iterations, earn, figures = (
+        subparsers.add_parser(subparser) for subparser in ("model", "iterations", "earn", "scores")
+    )
+    actions = [
         (model, publish_model),
         (iterations, publish_iterations),
         (earn, publish_earned),
         (figures, publish_scores),
     ]
-    for part, publish in works:
-        part.add_argument("name", help="name of the policy")
-        part.set_defaults(publish=publish)
+    for subparser, publish in actions:
+        subparser.add_argument("name", help="name of the policy")
+        subparser.set_defaults(publish=publish)
     iterations.add_argument("--families", nargs="+", help="families of the validation levels")
     model.add_argument("run", type=Path, help="folder of the training run")
     model.add_argument("--description", required=True, help="one line about the policy, as on the existing cards")

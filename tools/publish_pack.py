@@ -45,13 +45,13 @@ def publish(name: str, run: Path, n: int, of_root: int, folder: Path) -> Path:
         FileNotFoundError: the run has no population.
     """
     population = LevelPopulation.load(run / "population.npz")
-    chosen = _choose(population, n, of_root)
-    for id in np.delete(population.members["id"], chosen).tolist():
+    indices = _choose(population, n, of_root)
+    for id in np.delete(population.members["id"], indices).tolist():
         population.lineage.remove(id)
     description = json.loads((run / "config.json").read_text(encoding="utf-8"))
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     arrays, state = population.to_arrays()
-    arrays |= {each: arrays[each][chosen] for each in PER_LEVEL}
+    arrays |= {key: arrays[key][indices] for key in PER_LEVEL}
     facts = {
         "pack": name,
         "evolved_by": description["command"],
@@ -60,7 +60,7 @@ def publish(name: str, run: Path, n: int, of_root: int, folder: Path) -> Path:
         "rounds": lines[-1]["round"],
         "measure": population.config.measure,
         "before": {label: lines[0][statistic] for label, statistic in FIGURES.items()},
-        "after": _measured(population, chosen),
+        "after": _measured(population, indices),
     }
     path = save_arrays(folder / name, arrays, {**state, **facts})
     LevelPopulation.load(path)
@@ -71,21 +71,21 @@ def _choose(population: LevelPopulation, n: int, of_root: int) -> NDArray[np.int
     """Return the (n,) indices of the hardest levels, by descending regret and then by descending solution length."""
     check_count("n", n, 1)
     members, roots = population.members, Counter[int]()
-    chosen = []
+    indices = []
     for i in np.lexsort((members["id"], -members["length"], -members["fitness"])).tolist():
         root = population.lineage.ancestors(int(members["id"][i]))[0].id
         roots[root] += 1
         if roots[root] <= of_root:
-            chosen.append(i)
-    if len(chosen) < n:
-        raise ValueError(f"only {len(chosen):,} of {len(population):,} levels can be chosen, {n:,} are asked for")
-    return np.array(chosen[:n], np.int64)
+            indices.append(i)
+    if len(indices) < n:
+        raise ValueError(f"only {len(indices):,} of {len(population):,} levels can be chosen, {n:,} are asked for")
+    return np.array(indices[:n], np.int64)
 
 
-def _measured(population: LevelPopulation, chosen: NDArray[np.int64]) -> dict[str, float]:
+def _measured(population: LevelPopulation, indices: NDArray[np.int64]) -> dict[str, float]:
     """Return the mean of each of `FIGURES` over the chosen levels."""
-    members = population.members[chosen]
-    values = (members["fitness"], members["length"], population.complete_rate[chosen])
+    members = population.members[indices]
+    values = (members["fitness"], members["length"], population.complete_rate[indices])
     return {label: float(value.mean()) for label, value in zip(FIGURES, values, strict=True)}
 
 
@@ -96,8 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("run", type=Path, help="folder of a run of `maze-nca-gym evolve`")
     parser.add_argument("--n", type=int, default=1000, help="number of levels in the pack")
     parser.add_argument("--of-root", type=int, default=50, help="largest number of levels with the same ancestor")
-    given = parser.parse_args(arguments)
-    path = publish(given.name, given.run, given.n, given.of_root, FOLDER)
+    options = parser.parse_args(arguments)
+    path = publish(options.name, options.run, options.n, options.of_root, FOLDER)
     print(f"{path}: {path.stat().st_size / 1024:,.0f} KiB")
 
 

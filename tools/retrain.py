@@ -103,21 +103,27 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/retrain"), help="folder of the runs")
     parser.add_argument("--threads", type=int, help="number of CPU threads, by default the number on the card")
     arguments = parser.parse_args()
-    known = {name: card for name, card in cards().items() if "unshipped" not in card}
-    if arguments.name not in known:
-        parser.error(unknown_name("model", arguments.name, known))
-    card = known[arguments.name]
+    models = {name: card for name, card in cards().items() if "unshipped" not in card}
+    if arguments.name not in models:
+        parser.error(unknown_name("model", arguments.name, models))
+    card = models[arguments.name]
     try:
         policy = retrain(arguments.name, card, arguments.out / arguments.name, arguments.threads)
     except ValueError as error:
         parser.error(str(error))
-    found = compare(load(arguments.name), policy)
-    print(f"{arguments.name}: {'the same weights' if found.agrees else 'other weights'}")
-    print(f"  card  {found.published}\n  here  {found.ours}\n  largest difference {found.difference:.3g}")
-    changed = {key: (was, versions().get(key)) for key, was in card["versions"].items() if versions().get(key) != was}
-    for key, (was, now) in changed.items():
-        print(f"  {key} {now}, the card has {was}")
-    raise SystemExit(not found.agrees)
+    comparison = compare(load(arguments.name), policy)
+    print(f"{arguments.name}: {'the same weights' if comparison.agrees else 'other weights'}")
+    print(
+        f"  card  {comparison.published}\n  here  {comparison.ours}\n  largest difference {comparison.difference:.3g}"
+    )
+    changed = {
+        key: (published, versions().get(key))
+        for key, published in card["versions"].items()
+        if versions().get(key) != published
+    }
+    for key, (published, installed) in changed.items():
+        print(f"  {key} {installed}, the card has {published}")
+    raise SystemExit(not comparison.agrees)
 
 
 if __name__ == "__main__":

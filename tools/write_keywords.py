@@ -25,17 +25,17 @@ from typing_extensions import Unpack as Unpack
 
 def _type(option: Option) -> str:
     """Return the type that callers may pass, without None. For a tuple they may also pass a list or a single value."""
-    found = []
+    types = []
     for kind in kinds_of(option.type):
         items = get_args(kind)
         if get_origin(kind) is tuple:
-            found += [type_name(items[0])] * (items[-1] is Ellipsis) + [f"Sequence[{type_name(items[0])}]"]
+            types += [type_name(items[0])] * (items[-1] is Ellipsis) + [f"Sequence[{type_name(items[0])}]"]
         elif kind is not type(None):
-            found.append(type_name(kind).replace("'", '"'))
-    return " | ".join(found)
+            types.append(type_name(kind).replace("'", '"'))
+    return " | ".join(types)
 
 
-def written() -> str:
+def content() -> str:
     """Return the text of `keywords.pyi`."""
     records: dict[str, Mapping[str, Option]] = {
         "TrainOptions": OPTIONS,
@@ -54,4 +54,4 @@ def written() -> str:
 
 
 if __name__ == "__main__":
-    PATH.write_text(written(), encoding="utf-8")
+    PATH.write_text(content(), encoding="utf-8")

@@ -105,15 +105,17 @@ def paths() -> list[str]:
 
 def pages() -> dict[str, str | bytes]:
     """Return the content of each page by the page's path."""
-    made: dict[str, str | bytes] = {}
+    contents: dict[str, str | bytes] = {}
     overview = "# API\n\nThe modules of `maze_nca_gym` and `maze_nca_gym.agents`, by topic.\n\n"
     for title, modules in PAGES.items():
-        made[_path(title)] = f"# {title}\n\n" + "\n\n".join(f"::: maze_nca_gym.{module}" for module in modules) + "\n"
+        contents[_path(title)] = (
+            f"# {title}\n\n" + "\n\n".join(f"::: maze_nca_gym.{module}" for module in modules) + "\n"
+        )
         names = ", ".join(f"`{module}`" for module in modules)
         overview += f"- [{title}]({_path(title).removeprefix('reference/')}): {names}\n"
     # the functions that most programs need
     options = "    options:\n      show_root_heading: true\n      members: [register_environment, environment_id]\n"
-    return {"reference/index.md": f"{overview}\n::: maze_nca_gym\n{options}", **made}
+    return {"reference/index.md": f"{overview}\n::: maze_nca_gym\n{options}", **contents}
 
 
 def _path(title: str) -> str:

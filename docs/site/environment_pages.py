@@ -38,11 +38,11 @@ def paths() -> list[str]:
 
 def pages() -> dict[str, str | bytes]:
     """Return the content of each page and animation by its path."""
-    made: dict[str, str | bytes] = {"environments/index.md": _overview()}
+    contents: dict[str, str | bytes] = {"environments/index.md": _overview()}
     for id in ALL:
-        made[f"environments/{id}.md"] = _page(id)
-        made[f"environments/{id}.gif"] = _animation(id)
-    return made
+        contents[f"environments/{id}.md"] = _page(id)
+        contents[f"environments/{id}.gif"] = _animation(id)
+    return contents
 
 
 def _overview() -> str:
@@ -72,14 +72,16 @@ def _kind(id: str) -> str:
 def _page(id: str) -> str:
     task, n_steps = ALL[id]
     about, _ = _parts(PathMazeEnv if id in LEARNING_ENVIRONMENTS else MazeEnv)
-    its_own = _parts(AdversarialEvolution)[0] + "\n\n" if id in EVOLVING_ENVIRONMENTS else ""
+    introduction = _parts(AdversarialEvolution)[0] + "\n\n" if id in EVOLVING_ENVIRONMENTS else ""
     if id in LEARNING_ENVIRONMENTS:
         base = ENVIRONMENTS_OF[task]
-        its_own = (
+        introduction = (
             "An environment for reinforcement learning. [Reinforcement learning](../reinforcement.md) has the first "
             f"agents, and [`{base}`]({base}.md) the rewards and infos.\n\n"
         )
-    own_options = f"{_options(PathMazeEnv.__init__)}\nOptions of every environment:\n\n" * (id in LEARNING_ENVIRONMENTS)
+    learning_options = f"{_options(PathMazeEnv.__init__)}\nOptions of every environment:\n\n" * (
+        id in LEARNING_ENVIRONMENTS
+    )
     return f"""---
 search:
   boost: 4
@@ -100,7 +102,7 @@ env = gym.make("{id}")
 
 Task: **{task}**. An episode is truncated after {n_steps:,} steps, unless `max_episode_steps` is another number.
 
-{its_own}## Each step
+{introduction}## Each step
 
 {about}
 
@@ -111,7 +113,7 @@ In an environment with the default options:
 {_values(id)}
 ## Options
 
-{own_options}{_options(MazeEnv.__init__)}
+{learning_options}{_options(MazeEnv.__init__)}
 {_evolution_options() if id in EVOLVING_ENVIRONMENTS else ""}"""
 
 
@@ -147,11 +149,11 @@ def _options(documented: Any) -> str:
 
 def _fields(documented: type) -> dict[str, str]:
     """Return the text below each field of a dataclass, by the field's name."""
-    (made,) = ast.parse(inspect.getsource(documented)).body
-    lines = made.body if isinstance(made, ast.ClassDef) else []
+    (definition,) = ast.parse(inspect.getsource(documented)).body
+    statements = definition.body if isinstance(definition, ast.ClassDef) else []
     return {
         field.target.id: re.sub(r"\s+", " ", str(text.value.value))
-        for field, text in pairwise(lines)
+        for field, text in pairwise(statements)
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
         if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
     }
@@ -166,8 +168,8 @@ def _parts(documented: Any) -> tuple[str, dict[str, str]]:
     text = inspect.getdoc(documented) or ""
     about, *rest = re.split(r"^(\w+):\n(?=    )", text, flags=re.MULTILINE)
     sections = dict(zip(rest[::2], rest[1::2], strict=True))
-    found = re.findall(r"^    (\w+): ((?:.|\n        )*)", sections.get("Args", ""), re.MULTILINE)
-    return about.strip(), {name: re.sub(r"\s+", " ", meaning).strip() for name, meaning in found}
+    arguments = re.findall(r"^    (\w+): ((?:.|\n        )*)", sections.get("Args", ""), re.MULTILINE)
+    return about.strip(), {name: re.sub(r"\s+", " ", meaning).strip() for name, meaning in arguments}
 
 
 def _values(id: str) -> str:
@@ -192,8 +194,8 @@ def _range(box: gym.spaces.Box) -> str:
 def _info(moment: str, info: Mapping[str, Any]) -> list[tuple[str, ...]]:
     rows = []
     for name, value in info.items():
-        array = isinstance(value, np.ndarray)
-        rows.append((f"info `{name}` of `{moment}`", str(value.shape) if array else "", _type(value), ""))
+        is_array = isinstance(value, np.ndarray)
+        rows.append((f"info `{name}` of `{moment}`", str(value.shape) if is_array else "", _type(value), ""))
     return rows
 
 
@@ -208,6 +210,6 @@ def _animation(id: str) -> bytes:
     policy = load(POLICIES[ALL[id][0]])
     options = {"size": pictures.SIZE, "generator": "loops", "render_mode": "rgb_array", "n_channels": policy.n_channels}
     env = gym.make(id, channel_names=list(policy.channel_names), highlight=policy.highlight, **options)
-    made = (pictures.of_levels if id in EVOLVING_ENVIRONMENTS else pictures.of_environment)(env, policy)
+    gif = (pictures.of_levels if id in EVOLVING_ENVIRONMENTS else pictures.of_environment)(env, policy)
     env.close()
-    return made
+    return gif

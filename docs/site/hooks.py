@@ -94,7 +94,7 @@ def _with_fences(source: str) -> str:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages and pictures."""
-    made: dict[str, str | bytes] = {
+    contents: dict[str, str | bytes] = {
         **environment_pages.pages(),
         **policy_pages.pages(),
         **api_pages.pages(),
@@ -103,9 +103,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         **{page: (ROOT / path).read_text(encoding="utf-8") for path, page in COPIED.items()},
     }
     site, address = ((url or "").rstrip("/") for url in (config.site_url, config.repo_url))
-    anywhere = links.anywhere(_places(files) | {f"docs/{path}": path for path in made}, site, address)
-    made |= tutorial_pages.pages(config.extra["execute_tutorials"], anywhere, address)
-    for path, content in made.items():
+    anywhere = links.anywhere(_places(files) | {f"docs/{path}": path for path in contents}, site, address)
+    contents |= tutorial_pages.pages(config.extra["execute_tutorials"], anywhere, address)
+    for path, content in contents.items():
         files.append(File.generated(config, path, content=content))
     return files
 
@@ -146,8 +146,8 @@ def _with_names(table: re.Match[str]) -> str:
     if len(names) > 3 or not texts or sum(texts) < LONG * len(texts):
         return re.sub(rf"<td(?=[^>]*>[^<]{{0,{LONG}}}</td>)", "<td data-short", table[0])
     column = cycle(escape(TAG.sub("", name)) for name in names)
-    named = re.sub("<td", lambda _: f'<td data-name="{next(column)}"', table[1])
-    return f"<table data-texts>{named}</table>"
+    labelled = re.sub("<td", lambda _: f'<td data-name="{next(column)}"', table[1])
+    return f"<table data-texts>{labelled}</table>"
 
 
 def on_post_build(config: MkDocsConfig) -> None:

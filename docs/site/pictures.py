@@ -58,7 +58,7 @@ def _frames(policy: Policy, tiles: Tiles, n_steps: int) -> list[Frame]:
     """Return pictures of evenly spaced iterations from 0 to `n_steps` on a (1, H, W) level."""
     target = label(policy, tiles).wanted
     maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))
-    shown = {int(step) for step in np.linspace(0, n_steps, min(n_steps + 1, N_FRAMES)).round()}
+    steps_shown = {int(step) for step in np.linspace(0, n_steps, min(n_steps + 1, N_FRAMES)).round()}
     highlight = policy.channel_names.index(policy.highlight) or None  # the path is always drawn
     return [
         Snapshot(
@@ -71,7 +71,7 @@ def _frames(policy: Policy, tiles: Tiles, n_steps: int) -> list[Frame]:
             highlight=highlight,
         ).draw(show_channels=False, size=PIXELS)
         for step, state in enumerate(iterate(policy, maze, n_steps))
-        if step in shown
+        if step in steps_shown
     ]
 
 
@@ -89,8 +89,8 @@ def of_environment(env: gym.Env[Any, Any], policy: Policy) -> bytes:
     level = {"level": _level(policy)[0]}
     n_steps = sum(1 for _ in _episode(env, policy, level))
     # The episode is played again to render, because pictures take longer than steps and few steps have a picture.
-    shown = range(0, n_steps, -(-n_steps // N_FRAMES))
-    frames = [env.render() for step in _episode(env, policy, level) if step in shown]
+    steps_shown = range(0, n_steps, -(-n_steps // N_FRAMES))
+    frames = [env.render() for step in _episode(env, policy, level) if step in steps_shown]
     return gif_bytes(_held(frames), FPS)
 
 
@@ -103,8 +103,8 @@ def of_solution(env: gym.Env[Any, Any]) -> bytes:
     _, info = env.reset(seed=SEED)
     path, frames = info["target"].ravel(), [env.render()]
     for share in np.linspace(0, 1, N_STEPS + 1)[1:]:
-        drawn = path & (path.cumsum() <= share * path.sum())
-        env.step(2 * drawn.astype(np.float32) - 1)
+        action_tiles = path & (path.cumsum() <= share * path.sum())
+        env.step(2 * action_tiles.astype(np.float32) - 1)
         frames.append(env.render())
     env.close()
     return gif_bytes(_held(frames), fps=2.0)

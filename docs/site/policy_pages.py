@@ -56,12 +56,12 @@ def paths(role: str) -> list[str]:
 
 def pages() -> dict[str, str | bytes]:
     """Return the content of each page and animation by its path."""
-    made: dict[str, str | bytes] = {}
+    contents: dict[str, str | bytes] = {}
     for name, info in list_policies(all=True).items():
         policy = load(name)
-        made[f"policies/{name}.gif"], n_steps = pictures.of_policy(policy)
-        made[f"policies/{name}.md"] = _page(name, info, policy, n_steps)
-    return made
+        contents[f"policies/{name}.gif"], n_steps = pictures.of_policy(policy)
+        contents[f"policies/{name}.md"] = _page(name, info, policy, n_steps)
+    return contents
 
 
 def completed(overview: str) -> str:
@@ -77,7 +77,7 @@ def _parts(meanings: Mapping[str, str]) -> str:
 
 def _page(name: str, info: PolicyInfo, policy: Policy, n_steps: int) -> str:
     card, side = cards().get(name, {}), pictures.SIZE if policy.size is None else policy.size[0]
-    named = {part: meaning for part, meaning in NAME_PARTS.items() if f"-{part}-" in f"{name}-" and card}
+    parts_of_name = {part: meaning for part, meaning in NAME_PARTS.items() if f"-{part}-" in f"{name}-" and card}
     parts = [
         f"# {name}",
         sentence(info.description),
@@ -86,7 +86,7 @@ def _page(name: str, info: PolicyInfo, policy: Policy, n_steps: int) -> str:
         f'```python\nfrom maze_nca_gym.agents import load\n\npolicy = load("{name}")\nenv = policy.make_env()\n```',
         "## Card",
         facts({**policy_facts(policy), "state channels": str(policy.n_channels), "role": info.role, **_origin(card)}),
-        _parts(named) if named else "",
+        _parts(parts_of_name) if parts_of_name else "",
         _figures(card),
         _doubt(name),
         "## Channels",
@@ -108,10 +108,10 @@ def _origin(card: Mapping[str, Any]) -> dict[str, str]:
     return {name: text for name, text in rows.items() if text}
 
 
-def _made_in(made: Mapping[str, Any]) -> str:
-    if "seconds" not in made:
+def _made_in(origin: Mapping[str, Any]) -> str:
+    if "seconds" not in origin:
         return ""
-    return f"{made['seconds']:,} seconds, {made['device']}, processes: {made['processes']}, threads: {made['threads']}"
+    return f"{origin['seconds']:,} seconds, {origin['device']}, processes: {origin['processes']}, threads: {origin['threads']}"
 
 
 def _figures(card: Mapping[str, Any]) -> str:
@@ -131,15 +131,17 @@ def _figures(card: Mapping[str, Any]) -> str:
 
 def _doubt(name: str) -> str:
     """Return the results of `doubt` for a policy, with a drawing of the smallest maze on which the policy fails."""
-    found = json.loads(DOUBTS.read_text(encoding="utf-8")).get(name)
-    if found is None:
+    record = json.loads(DOUBTS.read_text(encoding="utf-8")).get(name)
+    if record is None:
         return ""
-    failure, complete, parts = found["failure"], found["complete"], ["## Where it fails"]
-    facts = [f"`maze-nca-gym doubt` found {found['tested']}." if failure is None else ""]
+    failure, complete, parts = record["failure"], record["complete"], ["## Where it fails"]
+    sentences = [f"`maze-nca-gym doubt` found {record['tested']}." if failure is None else ""]
     if complete["n_mazes"]:
-        facts.append(f"It is correct on all {complete['n_mazes']:,} solvable mazes of up to {complete['tiles']} tiles.")
-    facts.append("This is a test, and proves nothing: see [where they fail](../where-they-fail.md).")
-    parts.append(" ".join(filter(None, facts)))
+        sentences.append(
+            f"It is correct on all {complete['n_mazes']:,} solvable mazes of up to {complete['tiles']} tiles."
+        )
+    sentences.append("This is a test, and proves nothing: see [where they fail](../where-they-fail.md).")
+    parts.append(" ".join(filter(None, sentences)))
     if failure is not None:
         parts += ["The smallest known maze on which the policy fails:", f"```text\n{failure['drawing']}\n```"]
         parts.append(f"```sh\n{failure['command']}\n```")
@@ -166,10 +168,10 @@ def _text(name: str) -> str:
     """Return the explanation of a policy's channels from the code or a page, with the names in lower case."""
     if name not in LEGENDS:
         return ""
-    where = LEGENDS[name]
-    if isinstance(where, Path):
-        return where.read_text(encoding="utf-8").partition("\n## The channels\n\n")[2].partition("\n## ")[0]
-    text = (inspect.getdoc(where) or "").partition("\n\n")[2]
+    source = LEGENDS[name]
+    if isinstance(source, Path):
+        return source.read_text(encoding="utf-8").partition("\n## The channels\n\n")[2].partition("\n## ")[0]
+    text = (inspect.getdoc(source) or "").partition("\n\n")[2]
     return re.sub(r"`[A-Z_*]+`", lambda match: match[0].lower(), text)
 
 
@@ -177,12 +179,12 @@ def _weights(policy: Policy) -> str:
     """Return the table of weights of a hand-coded policy, in the form that `policies show` prints."""
     if not hasattr(policy, "table"):
         return ""
-    shown = policy.table.printed()
-    return details(f"The {len(shown.rows)} rows of its table of weights", table(shown.columns, shown.rows))
+    printed = policy.table.printed()
+    return details(f"The {len(printed.rows)} rows of its table of weights", table(printed.columns, printed.rows))
 
 
 def _configuration(card: Mapping[str, Any]) -> str:
     """Return the options of the training that are not None, and the versions of the packages."""
-    shown = {key: card[key] for key in ("configuration", "versions") if card.get(key)}
-    shown = {key: {k: v for k, v in part.items() if v is not None} for key, part in shown.items()}
-    return details("Configuration of the training", f"```json\n{json.dumps(shown, indent=1)}\n```") if shown else ""
+    content = {key: card[key] for key in ("configuration", "versions") if card.get(key)}
+    content = {key: {k: v for k, v in part.items() if v is not None} for key, part in content.items()}
+    return details("Configuration of the training", f"```json\n{json.dumps(content, indent=1)}\n```") if content else ""

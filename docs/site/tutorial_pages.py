@@ -64,23 +64,23 @@ def pages(run: bool, target: Target, address: str = "") -> dict[str, str | bytes
     """
     is_public = address.startswith(GITHUB)
     colab = COLAB.format(address.removeprefix(GITHUB)) if is_public else ""
-    made: dict[str, str | bytes] = {}
+    contents: dict[str, str | bytes] = {}
     for place in (path.removesuffix(".md") for path in chain(*paths().values())):
         notebook = read((FOLDER / f"{place}.py").read_text(encoding="utf-8"))
         notebook_of_gaps = _without(notebook, SOLUTION)
         if run:
             execute(notebook)
-        made[f"{place}.md"] = page(notebook, Path(place).name, colab and f"{colab}/{place}")
-        for each in (notebook, notebook_of_gaps) if is_public else ():
+        contents[f"{place}.md"] = page(notebook, Path(place).name, colab and f"{colab}/{place}")
+        for version in (notebook, notebook_of_gaps) if is_public else ():
             install = nbformat.v4.new_code_cell(f'%pip install -q "maze-nca-gym[proof] @ git+{address}"', id="install")
-            each.cells.insert(1, install)
+            version.cells.insert(1, install)
         for cell in chain(notebook.cells, notebook_of_gaps.cells):
             if cell.cell_type == "markdown":
                 cell.source = moved(cell.source, f"docs/{place}.py", target)
-        made[f"{place}.ipynb"] = nbformat.writes(_without(notebook, GAP))
+        contents[f"{place}.ipynb"] = nbformat.writes(_without(notebook, GAP))
         if len(notebook_of_gaps.cells) < len(notebook.cells):
-            made[f"{place}_gaps.ipynb"] = nbformat.writes(notebook_of_gaps)
-    return made
+            contents[f"{place}_gaps.ipynb"] = nbformat.writes(notebook_of_gaps)
+    return contents
 
 
 def read(script: str) -> Any:
@@ -89,15 +89,15 @@ def read(script: str) -> Any:
     for i, cell in enumerate(re.split(r"^# %%", script, flags=re.MULTILINE)[1:]):
         kind, _, body = cell.partition("\n")
         if kind.strip() == TEXT:
-            made = nbformat.v4.new_markdown_cell(re.sub(r"^# ?", "", body, flags=re.MULTILINE).strip())
+            new_cell = nbformat.v4.new_markdown_cell(re.sub(r"^# ?", "", body, flags=re.MULTILINE).strip())
         else:
             file = FILE.fullmatch(kind.strip())
             tags = [kind.strip()] if kind.strip() and not file else []
             first = f"%%writefile {'-a ' if file[1] in files else ''}{file[1]}\n" if file else ""
             files |= {file[1]} if file else set()
-            made = nbformat.v4.new_code_cell(first + LATER.sub("", body.strip()), metadata={"tags": tags})
-        made["id"] = str(i)  # nbformat's own ids are random
-        notebook.cells.append(made)
+            new_cell = nbformat.v4.new_code_cell(first + LATER.sub("", body.strip()), metadata={"tags": tags})
+        new_cell["id"] = str(i)  # nbformat's own ids are random
+        notebook.cells.append(new_cell)
     return notebook
 
 
@@ -131,11 +131,11 @@ def page(notebook: Any, name: str, colab: str = "") -> str:
         name: name of the notebook's file without its suffix.
         colab: address of the notebook in Colab without the suffix, or an empty text for no link.
     """
-    asks, cells = False, []
+    is_folded, cells = False, []
     is_exercise = any(SOLUTION in cell.metadata.get("tags", []) for cell in notebook.cells)
     for cell in notebook.cells:
-        asks = asks or (is_exercise and cell.cell_type == "markdown" and "**" in cell.source)
-        cells.append(cell.source if cell.cell_type == "markdown" else _code(cell, asks))
+        is_folded = is_folded or (is_exercise and cell.cell_type == "markdown" and "**" in cell.source)
+        cells.append(cell.source if cell.cell_type == "markdown" else _code(cell, is_folded))
     links = [f"[This page as a notebook]({name}.ipynb)"]
     if is_exercise:
         links = [f"[This sheet as a notebook with gaps]({name}_gaps.ipynb)", f"[with the solutions]({name}.ipynb)"]
@@ -148,12 +148,12 @@ def _code(cell: Any, is_folded: bool) -> str:
     file = WRITTEN.match(cell.source)
     if file:
         return f'```python title="{file[1]}"\n{cell.source[file.end() :]}\n```'
-    shown = [_shown(output) for output in cell.outputs]
+    outputs = [_shown(output) for output in cell.outputs]
     blocks = [
         f"<pre><code>{escape(''.join(text for _, text in group).rstrip())}</code></pre>"
         if is_text
         else "\n\n".join(html for _, html in group)
-        for is_text, group in groupby((pair for pair in shown if pair[1].strip()), key=itemgetter(0))
+        for is_text, group in groupby((pair for pair in outputs if pair[1].strip()), key=itemgetter(0))
     ]
     result = ["\n".join(['<div class="output" markdown>', "", "\n\n".join(blocks), "", "</div>"])] if blocks else []
     if is_folded:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import torch
 
-from experiments.kept import Record, kept
+from experiments.cache import Record, cached
 from experiments.scaling.automata import AUTOMATA
 from experiments.scaling.families import FAMILIES
 from experiments.scaling.measure import Cell, Effort, Mazes, Results, describe, measure
@@ -71,9 +71,9 @@ def run(arguments: Arguments) -> Results:
     for size in sizes(largest):
         for family in FAMILIES:
             what = (family, size, *asdict(effort).values())
-            mazes.append(Mazes(**kept(folder / f"{family} {size}.json", _describe, *what)))
+            mazes.append(Mazes(**cached(folder / f"{family} {size}.json", _describe, *what)))
             row = [
-                Cell(**kept(folder / f"{name.replace(':', ' ')} {family} {size}.json", _measure, name, *what))
+                Cell(**cached(folder / f"{name.replace(':', ' ')} {family} {size}.json", _measure, name, *what))
                 for name in arguments.policies
             ]
             cells += row

@@ -20,7 +20,7 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.kept import Record, kept
+from experiments.cache import Record, cached
 from maze_nca_gym.agents import Policy, load
 from maze_nca_gym.agents.evaluation.drawing import BLUE, GREY, VERMILION, figure, panels
 from maze_nca_gym.cli.reading import run_script
@@ -176,7 +176,7 @@ def main(out: Path = Path("runs/scaling"), max_size: int = 8192) -> None:
     measure("caves", 16)  # compiles
     records, sizes = [], [256 << doubled for doubled in range((max_size // 256).bit_length())]
     for size, family in product(sizes, FAMILIES):
-        records.append(kept(out / "measured" / f"largest {family} {size}.json", measure, family, size))
+        records.append(cached(out / "measured" / f"largest {family} {size}.json", measure, family, size))
         print(records[-1], flush=True)
     write(records, out)
 

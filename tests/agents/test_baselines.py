@@ -14,7 +14,7 @@ from tables import for_each, refused
 pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
 
 from experiments import baselines
-from experiments.kept import kept
+from experiments.cache import cached
 from maze_nca_gym.agents.evaluation.leaderboard.entrants import learned_from
 from maze_nca_gym.agents.evaluation.statistics import bootstrap
 from tools.publish_model import origin
@@ -25,7 +25,7 @@ def test_a_row_an_algorithm_and_nothing_is_run_twice(
 ) -> None:
     monkeypatch.setattr(baselines, "N_TEST", 8)
     monkeypatch.setattr(
-        baselines, "all_kept", lambda _, make, calls, n: [kept(file, make, *calls[file]) for file in calls]
+        baselines, "all_cached", lambda _, make, calls, n: [cached(file, make, *calls[file]) for file in calls]
     )
     options = "--algorithms ppo-nca a2c --sizes 3 --families random --seeds 0 1 --n-steps 512 --precision float32"
     monkeypatch.setattr(sys, "argv", f"x {options} --out {tmp_path}".split())

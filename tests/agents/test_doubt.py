@@ -472,11 +472,11 @@ class TestCtrlC:
 class TestPage:
     def test_it_shows_the_results_of_every_policy_with_a_card(self) -> None:
         results = json.loads(make_doubts.RESULTS.read_text(encoding="utf-8"))
-        assert list(results) == make_doubts.learned()
-        assert make_doubts.PAGE.read_text(encoding="utf-8") == make_doubts.written(results)
-        exact = {name for name, each in results.items() if find_policy(name).exact}
-        assert {name for name, each in results.items() if each["failure"] is None} >= exact
-        assert max(each["cpu_seconds"] for each in results.values()) < 60
+        assert list(results) == make_doubts.with_cards()
+        assert make_doubts.PAGE.read_text(encoding="utf-8") == make_doubts.page(results)
+        exact = {name for name, record in results.items() if find_policy(name).exact}
+        assert {name for name, record in results.items() if record["failure"] is None} >= exact
+        assert max(record["cpu_seconds"] for record in results.values()) < 60
 
     @for_each("name", ["nca-shortest-path-small", "gcn-shortest-path-baseline", "nca-shortest-path-healing"])
     def test_its_mazes_are_failures_between_two_ways(self, name: str) -> None:

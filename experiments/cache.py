@@ -19,7 +19,7 @@ from maze_nca_gym.agents.runs.progress import ProgressBar
 Record = dict[str, Any]
 
 
-def kept(path: Path, make: Callable[..., Record], *arguments: Any) -> Record:
+def cached(path: Path, make: Callable[..., Record], *arguments: Any) -> Record:
     """Return the result of `make(*arguments)`, from a file if the file has the result for the same arguments.
 
     Args:
@@ -34,15 +34,15 @@ def kept(path: Path, make: Callable[..., Record], *arguments: Any) -> Record:
     if path.exists():
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            before, result = content["arguments"], content["result"]
+            stored_arguments, result = content["arguments"], content["result"]
         except (TypeError, KeyError, ValueError) as error:
             raise ValueError(f"{path} is not a result of this study ({error!r})") from error
-        if before == called_with:
+        if stored_arguments == called_with:
             return dict(result)
-    made = make(*arguments)
+    result = make(*arguments)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, {"arguments": called_with, "result": made})
-    return made
+    write_json(path, {"arguments": called_with, "result": result})
+    return result
 
 
 def _as_worker() -> None:
@@ -58,10 +58,10 @@ def _as_worker() -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-def all_kept(
+def all_cached(
     label: str, make: Callable[..., Record], calls: Mapping[Path, tuple[Any, ...]], n_at_once: int
 ) -> list[Record]:
-    """Call `kept` for several files in processes of one thread each, and return the results in the order of the files.
+    """Call `cached` for several files in processes of one thread each; return the results in the order of the files.
 
     Args:
         label: label of the progress bar.
@@ -77,7 +77,7 @@ def all_kept(
         ProcessPoolExecutor(n_at_once, get_context("spawn"), _as_worker) as pool,
         ProgressBar(label, len(calls)) as bar,
     ):
-        pending = [pool.submit(kept, path, make, *arguments) for path, arguments in calls.items()]
+        pending = [pool.submit(cached, path, make, *arguments) for path, arguments in calls.items()]
         for call in as_completed(pending):
             call.result()  # raises the error of the call
             bar.advance(1)
