@@ -119,8 +119,8 @@ def forgotten() -> Iterator[None]:
 def nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the package's own names are registered, because a recorded command names registrations of other tests."""
     for table in Registry._all:
-        own = {name: entry for name, entry in table.items() if table.ships(name)}
-        monkeypatch.setattr(table, "_entries", own)
+        shipped = {name: entry for name, entry in table.items() if table.ships(name)}
+        monkeypatch.setattr(table, "_entries", shipped)
         monkeypatch.setattr(table, "_modules", {})
 
 

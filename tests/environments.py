@@ -27,8 +27,8 @@ def state_of_all_backends(tiles: Any, targets: Any, action: NDArray[np.float32],
     arrays = dynamics.transition(dynamics.initial(tiles, targets, 4, n_channels), action, judge)
     tensors = device.transition(device.initial(tiles, targets, 4, n_channels), torch.from_numpy(action), judge)
     np.testing.assert_allclose(tensors.scores.table, arrays.scores.table, atol=1e-6)
-    for level, target, given, row in zip(tiles, targets, action, arrays.scores.table, strict=True):
-        assert tuple(dynamics.transition_of_one(level, target, given, judge))[1:] == tuple(row)
+    for level, target, channels, row in zip(tiles, targets, action, arrays.scores.table, strict=True):
+        assert tuple(dynamics.transition_of_one(level, target, channels, judge))[1:] == tuple(row)
     return arrays
 
 
@@ -37,7 +37,7 @@ def step_of_a_vector(
 ) -> tuple[Any, dict[str, Any], list[float], list[bool]]:
     """Return a vector after a step on levels, and check infos, rewards and ends against single environments."""
     vector = gym.make_vec(id, num_envs=len(levels), levels=levels, output=output, render_mode="ansi")
-    _, begun = vector.reset(seed=0, options={"level": levels})
+    _, first_info = vector.reset(seed=0, options={"level": levels})
     _, rewards, ended, _, infos = vector.step(torch.from_numpy(actions) if output == "torch" else actions)
     for i, level in enumerate(levels):
         env = gym.make(id, levels=levels)
@@ -45,4 +45,4 @@ def step_of_a_vector(
         _, reward, terminated, _, info = env.step(actions[i])
         assert (reward, terminated) == (rewards[i], ended[i])
         assert all(info[key] == infos[key][i] for key in info)
-    return vector, begun, rewards.tolist(), ended.tolist()
+    return vector, first_info, rewards.tolist(), ended.tolist()

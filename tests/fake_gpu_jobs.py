@@ -68,23 +68,23 @@ class FakeGpu(TorchDispatchMode):
         self._fake.__exit__(*reason)
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = tree_leaves([args, kwargs])
-        tensors = [each for each in given if isinstance(each, Tensor)]
-        is_there = any(isinstance(each, torch.device) and each.type == "cuda" for each in given)
-        if not is_there and not any(isinstance(each, FakeTensor) for each in tensors):
+        leaves = tree_leaves([args, kwargs])
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        is_there = any(isinstance(leaf, torch.device) and leaf.type == "cuda" for leaf in leaves)
+        if not is_there and not any(isinstance(leaf, FakeTensor) for leaf in tensors):
             with unset_fake_temporarily():  # the CPU's own work is done
                 return function(*args, **(kwargs or {}))
-        name, before = str(function), {each.device.type for each in tensors if each.ndim}
+        name, before = str(function), {leaf.device.type for leaf in tensors if leaf.ndim}
         copies = "copy" in name and "index_copy" not in name
         if len(before) > 1 and not copies:
             raise RuntimeError(f"{name} of tensors on {sorted(before)}")
-        if "index_put" in name and any(each.is_cpu for each in tensors):
+        if "index_put" in name and any(leaf.is_cpu for leaf in tensors):
             raise RuntimeError(f"{name} of a number waits, as it is sent there")
         if any(part in name for part in WAITING) and not self.may_wait:
             raise RuntimeError(f"{name} waits")
         args, kwargs = tree_map_only(Tensor, self._faked, (args, kwargs or {}))
         result = function(*args, **kwargs)
-        after = {each.device.type for each in tree_leaves(result) if isinstance(each, Tensor)}
+        after = {leaf.device.type for leaf in tree_leaves(result) if isinstance(leaf, Tensor)}
         if copies and before == {"cuda"} and "cpu" in after:
             raise RuntimeError(f"{name} to the CPU waits")
         if copies and "cpu" in before and "cuda" in after and not self._uploading:
@@ -124,8 +124,8 @@ class FakeGpu(TorchDispatchMode):
         self.n_reads += 1
         with _disable_current_modes():
             ones = torch.ones(tuple(tensor.shape), dtype=tensor.dtype)
-            known = self._levels.get((str(tensor.dtype), *tensor.shape[1:]))
-            return ones if known is None else torch.from_numpy(np.resize(known, ones.shape))
+            levels = self._levels.get((str(tensor.dtype), *tensor.shape[1:]))
+            return ones if levels is None else torch.from_numpy(np.resize(levels, ones.shape))
 
 
 def updates(config: TrainingConfig, n_reads: int = 0) -> Callable[[FakeGpu], None]:
@@ -141,9 +141,11 @@ def updates(config: TrainingConfig, n_reads: int = 0) -> Callable[[FakeGpu], Non
             update(state, batch, Workers(GPU))
             assert not i or gpu.n_reads - before <= n_reads, f"{gpu.n_reads - before} reads in an update"
         read_losses(state)
-        kept = [each for parameter in state.model.parameters() for each in (parameter, parameter.grad)]
-        kept += [each for pool in state.pools.values() for each in (pool.states, pool.ages, *pool.levels._parts())]
-        assert {each.device for each in kept} == {GPU}
+        tensors = [tensor for parameter in state.model.parameters() for tensor in (parameter, parameter.grad)]
+        tensors += [
+            tensor for pool in state.pools.values() for tensor in (pool.states, pool.ages, *pool.levels._parts())
+        ]
+        assert {tensor.device for tensor in tensors} == {GPU}
 
     return job
 
@@ -177,10 +179,10 @@ def episodes(id: str, mode: str) -> Callable[[FakeGpu], None]:
         for i in range(2 if mode == "Disabled" else 8):
             before, n_uploads = gpu.n_reads, gpu.n_uploads
             dtype = (torch.float32, torch.float64, torch.bfloat16)[i % 3]
-            seen = envs.step(torch.rand(envs.action_space.shape, device=GPU, dtype=dtype))
+            results = envs.step(torch.rand(envs.action_space.shape, device=GPU, dtype=dtype))
             assert gpu.n_reads == before + 1, f"{gpu.n_reads - before} reads in a step"
             assert gpu.n_uploads == n_uploads + 2 or i >= 2, f"{gpu.n_uploads - n_uploads} uploads where none restarts"
-            assert {each.device for each in tree_leaves(seen) if isinstance(each, Tensor)} == {GPU}
+            assert {tensor.device for tensor in tree_leaves(results) if isinstance(tensor, Tensor)} == {GPU}
 
     return job
 
@@ -200,34 +202,38 @@ def whole(call: Callable[[], object]) -> Callable[[FakeGpu], object]:
 def jobs(every: bool) -> dict[str, Callable[[FakeGpu], object]]:
     """Return all jobs by name, or only the jobs that take a few seconds."""
     waits = {"healing": 2, "extrapolate": 2, "extrapolate-diameter": 5, "evolved": 1}
-    made = {
+    jobs_by_name = {
         f"update of {name}": updates(small(name), next((n for end, n in waits.items() if name.endswith(end)), 0))
         for name in (PRESETS if every else ("fast", "extrapolate", "paper-shortest-path-evolved"))
     }
     options = {name: OPTIONS[name] for name in (OPTIONS if every else ("soap", "pools in bfloat16"))}
     waits = {"pools": 2, "pools in bfloat16": 5, "evolving": 20}
-    made |= {f"option {name}": updates(tiny(**some), waits.get(name, 0)) for name, some in options.items()}
+    jobs_by_name |= {
+        f"option {name}": updates(tiny(**changes), waits.get(name, 0)) for name, changes in options.items()
+    }
     to_use = [name for name, info in list_policies(all=True).items() if info.role in ("main", "variant")]
     policies = to_use if every else ("nca-shortest-path", "diameter")
-    made |= {f"policy {name}": iterations(name) for name in policies}
+    jobs_by_name |= {f"policy {name}": iterations(name) for name in policies}
     for id in ("MazeShortestPath-v0", "MazeDiameter-v0")[: 1 + every]:
-        made |= {f"steps of {id}, {mode}": episodes(id, mode) for mode in ("NextStep", "SameStep", "Disabled")}
-    some = {"families": "perfect", "sizes": [6], "n": 3, "steps": 6, "stability": every}
-    made["evaluate"] = whole(lambda: evaluate(["nca-shortest-path", "shortest-path-bfs"], device="cuda", **some))
-    made["play"] = play
-    made["solve"] = whole(lambda: solve("nca-shortest-path", generator="perfect", size=6, n=3, device="cuda"))
-    return made
+        jobs_by_name |= {f"steps of {id}, {mode}": episodes(id, mode) for mode in ("NextStep", "SameStep", "Disabled")}
+    changes = {"families": "perfect", "sizes": [6], "n": 3, "steps": 6, "stability": every}
+    jobs_by_name["evaluate"] = whole(
+        lambda: evaluate(["nca-shortest-path", "shortest-path-bfs"], device="cuda", **changes)
+    )
+    jobs_by_name["play"] = play
+    jobs_by_name["solve"] = whole(lambda: solve("nca-shortest-path", generator="perfect", size=6, n=3, device="cuda"))
+    return jobs_by_name
 
 
 FAULTS: dict[str, Callable[[Tensor, Tensor], object]] = {
-    "a mask of the GPU as an index": lambda there, here: there[there > 0],
-    "a number that is read": lambda there, here: there.sum().item(),
-    "a condition": lambda there, here: 1 if there.sum() > 0 else 0,
-    "a copy to the CPU": lambda there, here: there.cpu(),
-    "an upload that is not pinned": lambda there, here: here.to(GPU),
-    "an index of the CPU": lambda there, here: there[here.long()],
-    "tensors of both": lambda there, here: there + here,
-    "eigenvalues": lambda there, here: torch.linalg.eigh(there[:, None] * there),
+    "a mask of the GPU as an index": lambda on_gpu, on_cpu: on_gpu[on_gpu > 0],
+    "a number that is read": lambda on_gpu, on_cpu: on_gpu.sum().item(),
+    "a condition": lambda on_gpu, on_cpu: 1 if on_gpu.sum() > 0 else 0,
+    "a copy to the CPU": lambda on_gpu, on_cpu: on_gpu.cpu(),
+    "an upload that is not pinned": lambda on_gpu, on_cpu: on_cpu.to(GPU),
+    "an index of the CPU": lambda on_gpu, on_cpu: on_gpu[on_cpu.long()],
+    "tensors of both": lambda on_gpu, on_cpu: on_gpu + on_cpu,
+    "eigenvalues": lambda on_gpu, on_cpu: torch.linalg.eigh(on_gpu[:, None] * on_gpu),
 }
 """Name -> function of a tensor on the GPU and a tensor on the CPU that fails or waits on a GPU."""
 

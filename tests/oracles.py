@@ -131,11 +131,11 @@ def optimal_diameters(tiles: NDArray[np.uint8]) -> set[frozenset[Place]]:
     """Return all diameters as sets of tiles: all shortest paths between two tiles at the largest distance."""
     graph = grid_graph(tiles)
     lengths = {start: nx.single_source_shortest_path_length(graph, start) for start in graph}
-    diameter = max((max(reached.values()) for reached in lengths.values()), default=0)
+    diameter = max((max(reached_tiles.values()) for reached_tiles in lengths.values()), default=0)
     return {
         frozenset(path)
-        for start, reached in lengths.items()
-        for end, length in reached.items()
+        for start, reached_tiles in lengths.items()
+        for end, length in reached_tiles.items()
         if length == diameter
         for path in nx.all_shortest_paths(graph, start, end)
     }
@@ -169,7 +169,7 @@ def all_subsets(shape: tuple[int, int]) -> NDArray[np.bool_]:
     """Return every set of tiles, (2 ** (H * W), H, W)."""
     places = [(row, col) for row in range(shape[0]) for col in range(shape[1])]
     sets = chain.from_iterable(combinations(places, size) for size in range(len(places) + 1))
-    return np.stack([mask_of(chosen, shape) for chosen in sets])
+    return np.stack([mask_of(subset, shape) for subset in sets])
 
 
 def is_connected(tiles: NDArray[np.uint8]) -> bool:

@@ -69,20 +69,23 @@ class SimulatedGpu(TorchFunctionMode):
         return self.mark(result) if is_there else result
 
     def _property(self, function: Any, name: str, args: Any) -> Any:
-        known = {"device": (GPU,), "is_cpu": (False,), "is_cuda": (True,)}
+        values = {"device": (GPU,), "is_cpu": (False,), "is_cuda": (True,)}
         if name == "__set__" or not self.has(args[0]):
             return function(*args)
         called = function.__self__.__name__
-        return known[called][0] if called in known else self.mark(function(*args))
+        return values[called][0] if called in values else self.mark(function(*args))
 
     def _moved(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Tensor:
-        tensor, others = args[0], args[1:]
+        tensor, arguments = args[0], args[1:]
         before, device, more = self.has(tensor), None, {}
         if function is torch.Tensor.to:
-            if others and isinstance(others[0], Tensor):
-                others, kwargs = (), {**kwargs, "device": GPU if self.has(others[0]) else CPU, "dtype": others[0].dtype}
+            if arguments and isinstance(arguments[0], Tensor):
+                arguments, kwargs = (
+                    (),
+                    {**kwargs, "device": GPU if self.has(arguments[0]) else CPU, "dtype": arguments[0].dtype},
+                )
             more = {key: kwargs.pop(key) for key in ("copy", "memory_format") if key in kwargs}
-            device, dtype, _, _ = torch._C._nn._parse_to(*others, **kwargs)
+            device, dtype, _, _ = torch._C._nn._parse_to(*arguments, **kwargs)
             more |= {} if dtype is None else {"dtype": dtype}
         else:
             device = CPU if function is torch.Tensor.cpu else GPU

@@ -87,11 +87,11 @@ def failures() -> list[str]:
 
 
 if __name__ == "__main__":
-    said: list[str] = []
-    plainly, sys.stderr = sys.stderr, SimpleNamespace(write=said.append, flush=lambda: None)  # type: ignore[assignment]
+    messages: list[str] = []
+    plainly, sys.stderr = sys.stderr, SimpleNamespace(write=messages.append, flush=lambda: None)  # type: ignore[assignment]
     with TemporaryDirectory() as folder:
         os.chdir(folder)
-        found = failures()
+        problems = failures()
         os.chdir("/")
     sys.stderr = plainly
-    raise SystemExit("".join(["\n", *said, "\n".join(["", "failed:", *found])]) if found else 0)
+    raise SystemExit("".join(["\n", *messages, "\n".join(["", "failed:", *problems])]) if problems else 0)

@@ -34,8 +34,8 @@ def bare(max_episode_steps: int = 1, **options: Any) -> gym.Env[Any, Any]:
 
 def evolving(population: Any = None, env: Any = None, **options: Any) -> AdversarialEvolution:
     """Return an environment with episodes of one step, whose regret is 1 minus the accuracy, as `finish` needs."""
-    given = {**({} if population else {"score": "accuracy", **SMALL}), **options}
-    return AdversarialEvolution(bare() if env is None else env, population, **given)
+    arguments = {**({} if population else {"score": "accuracy", **SMALL}), **options}
+    return AdversarialEvolution(bare() if env is None else env, population, **arguments)
 
 
 def tiles_of(env: Any) -> Any:
@@ -158,15 +158,17 @@ class TestSeeds:
     def test_unseeded_environments_differ(self) -> None:
         population = measured([0.5] * 50)
         options: dict[str, Any] = {"n_initial": 1, "replay_probability": 1, "n_offspring": 1}
-        drawn = {tuple(info["level_id"] for info in play(evolving(population, **options), 5, seed=None)) for _ in "abc"}
-        assert len(drawn) == 3
+        level_ids = {
+            tuple(info["level_id"] for info in play(evolving(population, **options), 5, seed=None)) for _ in "abc"
+        }
+        assert len(level_ids) == 3
 
     @for_each("arguments", [{"seed": -1}, {"seed": 4, "options": {"level": "?"}}, {"options": {"maze": 1}}])
     def test_reset_that_fails_changes_nothing(self, arguments: dict[str, Any]) -> None:
         env, untouched = evolving(), evolving()
-        for each in (env, untouched):
-            play(each, 30)
-            each.reset()
+        for either in (env, untouched):
+            play(either, 30)
+            either.reset()
         refused(r"a seed must be|unknown|has no option maze", env.reset, **arguments)
         finish(env, 0.04)
         finish(untouched, 0.04)
@@ -307,10 +309,10 @@ class TestWhatCountsForNothing:
         env = evolving()
         play(env, 20)
         before = arrays_of(env.population)
-        given = generate(np.random.default_rng(5), 1, 5)[0]
-        for level in (given, to_text(given)):
+        tiles = generate(np.random.default_rng(5), 1, 5)[0]
+        for level in (tiles, to_text(tiles)):
             _, info = env.reset(options={"level": level})
-            np.testing.assert_array_equal(tiles_of(env), given)
+            np.testing.assert_array_equal(tiles_of(env), tiles)
             assert (info["level_id"], info["generation"]) == (-1, -1)
             assert finish(env, 0.81)["regret"] == pytest.approx(0.81)
         assert arrays_of(env.population) == before
@@ -332,8 +334,8 @@ class TestPopulations:
         env = evolving()
         play(env, 60)
         path = env.population.save(tmp_path / "levels")
-        for given in (path, str(path), LevelPopulation.load(path)):
-            again = evolving(given, env=bare(), n_initial=8, n_offspring=2)
+        for source in (path, str(path), LevelPopulation.load(path)):
+            again = evolving(source, env=bare(), n_initial=8, n_offspring=2)
             assert arrays_of(again.population) == arrays_of(env.population)
             assert kind(again.reset(seed=4)[1]) == "replay"
 

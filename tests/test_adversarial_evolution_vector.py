@@ -60,7 +60,7 @@ def play(env: Any, n_steps: int, seed: Any = 0, tensors: str | None = None) -> I
     for _ in range(n_steps):
         actions: Any = act(to_numpy(observation["maze"]))
         result = env.step(torch.from_numpy(actions).to(tensors) if tensors else actions)
-        yield tuple(deepcopy(to_numpy(each)) for each in result)
+        yield tuple(deepcopy(to_numpy(part)) for part in result)
         observation, _, terminated, truncated, _ = result
         ended = terminated | truncated
         if env.metadata["autoreset_mode"] == AutoresetMode.DISABLED and to_numpy(ended).any():
@@ -70,11 +70,11 @@ def play(env: Any, n_steps: int, seed: Any = 0, tensors: str | None = None) -> I
 
 def levels_of(results: Iterator[Any]) -> list[Any]:
     """Return level ids, generations and mazes at the beginnings of episodes."""
-    found = []
+    levels = []
     for observation, *_, infos in results:
         rows = np.flatnonzero(infos.get("_level_id", []))
-        found += [(infos["level_id"][i], infos["generation"][i], observation["maze"][i].tobytes()) for i in rows]
-    return found
+        levels += [(infos["level_id"][i], infos["generation"][i], observation["maze"][i].tobytes()) for i in rows]
+    return levels
 
 
 class TestAgainstSingleEnvironments:
@@ -147,18 +147,18 @@ class TestModes:
         for a, b in zip(play(arrays, 100), play(tensors, 100, tensors="cpu"), strict=True):
             for x, y in zip(a, b, strict=True):
                 if isinstance(x, dict):
-                    x, y = ({k: v for k, v in each.items() if not k.startswith("final")} for each in (x, y))
+                    x, y = ({k: v for k, v in result.items() if not k.startswith("final")} for result in (x, y))
                 assert data_equivalence(x, y, exact=True)
         assert arrays_of(arrays.population) == arrays_of(tensors.population)
 
     @every_mode
     def test_a_simulated_gpu(self, mode: AutoresetMode, gpu: SimulatedGpu) -> None:
-        here, there = make(3, mode), make(3, mode, device="cuda", output="torch")
-        for a, b in zip(play(here, 60), play(there, 60, tensors="cuda"), strict=True):
+        on_cpu, on_gpu = make(3, mode), make(3, mode, device="cuda", output="torch")
+        for a, b in zip(play(on_cpu, 60), play(on_gpu, 60, tensors="cuda"), strict=True):
             np.testing.assert_array_equal(a[0]["maze"], b[0]["maze"])
-        assert here.population.n_replacements > 0
-        assert np.array_equal(here.population.tiles, there.population.tiles)
-        fitness = [each.population.members["fitness"] for each in (here, there)]
+        assert on_cpu.population.n_replacements > 0
+        assert np.array_equal(on_cpu.population.tiles, on_gpu.population.tiles)
+        fitness = [envs.population.members["fitness"] for envs in (on_cpu, on_gpu)]
         np.testing.assert_allclose(*fitness, rtol=1e-5, atol=1e-6)
 
 
@@ -197,8 +197,8 @@ class TestResets:
     @for_each("arguments", [{"seed": -1}, {"seed": [1, 2]}, {"options": {"level": "?"}}])
     def test_reset_that_fails_changes_nothing(self, arguments: dict[str, Any]) -> None:
         env, untouched = make(3), make(3)
-        for each in (env, untouched):
-            list(play(each, 30))
+        for either in (env, untouched):
+            list(play(either, 30))
         with pytest.raises((ValueError, gym.error.Error)):
             env.reset(**arguments)
         for a, b in zip(play(env, 60, seed=None), play(untouched, 60, seed=None), strict=True):

@@ -78,35 +78,35 @@ class Knows(Policy):
 def predictions() -> Any:
     """Return predictions: the answer, another optimum, only the path, half of all, nothing, both exchanged."""
     target = solve(TILES)
-    drawn = target.astype(np.float32)
-    drawn[1, 0] = solvers.shortest_path(TILES, "RDLU")[1]
-    drawn[2, 1], drawn[4] = 0, 0
-    drawn[3] *= 0.5
-    drawn[5] = drawn[5, ::-1]
-    return drawn, target
+    values = target.astype(np.float32)
+    values[1, 0] = solvers.shortest_path(TILES, "RDLU")[1]
+    values[2, 1], values[4] = 0, 0
+    values[3] *= 0.5
+    values[5] = values[5, ::-1]
+    return values, target
 
 
 def test_scores_are_those_of_one_larger_map() -> None:
-    drawn, target = predictions()
-    assert (drawn[1] != target[1]).any()
-    scores = score(TILES, drawn, target, TASK.judge)
-    lengths, wrong = target.sum(axis=(1, 2, 3)), ((drawn - target) ** 2).sum(axis=(1, 2, 3))
+    values, target = predictions()
+    assert (values[1] != target[1]).any()
+    scores = score(TILES, values, target, TASK.judge)
+    lengths, wrong = target.sum(axis=(1, 2, 3)), ((values - target) ** 2).sum(axis=(1, 2, 3))
     wrong[1] = 0  # against the optimum that was drawn
     np.testing.assert_allclose(scores.accuracy, 1 - wrong / lengths)
     np.testing.assert_allclose(scores.loss, wrong / target[0].size)
     assert scores.complete.tolist() == [True, *[False] * 5]
     assert scores.optimal.tolist() == [True, True, *[False] * 4]
-    np.testing.assert_allclose(squared_errors(drawn, target), ((drawn - target) ** 2).sum(axis=(1, 2, 3)))
+    np.testing.assert_allclose(squared_errors(values, target), ((values - target) ** 2).sum(axis=(1, 2, 3)))
     with pytest.raises(ValueError, match="tiles, path and target must have one shape"):
-        score(TILES, drawn, target)
+        score(TILES, values, target)
 
 
 def test_devices_and_single_environments_agree() -> None:
-    drawn, target = predictions()
-    action = np.concatenate([drawn, 3e7 * drawn[:, :1]], axis=1)
+    values, target = predictions()
+    action = np.concatenate([values, 3e7 * values[:, :1]], axis=1)
     arrays = state_of_all_backends(TILES, target, action, TASK.judge)
     assert arrays.channels.max() == dynamics.STATE_LIMIT
-    np.testing.assert_array_equal(arrays.scores.table, score(TILES, drawn, target, TASK.judge).table)
+    np.testing.assert_array_equal(arrays.scores.table, score(TILES, values, target, TASK.judge).table)
     action[4, 2, 0, 0] = np.nan
     with pytest.raises(ValueError, match="in episode 4 of 6"):
         dynamics.transition(arrays, action, TASK.judge)
@@ -138,9 +138,9 @@ def test_policies_are_solved_and_measured() -> None:
 @for_each("loss", LOSSES)
 def test_a_loss_is_the_mean_of_its_channels(loss: str) -> None:
     states, target = torch.rand(2, 6, 3, 7, 7), torch.from_numpy(solve(TILES)).float()
-    both = path_losses(loss, list(states), target, torch.ones(2, 6, dtype=torch.bool))
-    each = [LOSSES[loss](states[:, :, k].flatten(0, 1), target[:, k].repeat(2, 1, 1)) for k in (0, 1)]
-    torch.testing.assert_close(both, torch.stack(each).reshape(2, 2, 6).mean(dim=(0, 2)))
+    losses = path_losses(loss, list(states), target, torch.ones(2, 6, dtype=torch.bool))
+    losses_of_channels = [LOSSES[loss](states[:, :, k].flatten(0, 1), target[:, k].repeat(2, 1, 1)) for k in (0, 1)]
+    torch.testing.assert_close(losses, torch.stack(losses_of_channels).reshape(2, 2, 6).mean(dim=(0, 2)))
 
 
 def test_each_channel_has_its_mark() -> None:

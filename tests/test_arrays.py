@@ -112,7 +112,7 @@ OTHERS = {"task": "nope", "array": np.full((1, 5, 2), 255, np.uint8), "list": [[
         (rendering.save_gif, {"path": "x.gif", "frames": None}),
         (rendering.save_png, {"path": "x.png", "frame": None}),
         (rendering.contact_sheet, {"columns": 1, "frames": None}),
-        (lambda **given: list(mistakes(**given)), {"tiles": MAZE, "automaton": None}),
+        (lambda **options: list(mistakes(**options)), {"tiles": MAZE, "automaton": None}),
         (certify, {"model": None}),
     ],
 )
@@ -145,9 +145,9 @@ def test_first_steps_need_one_target() -> None:
 
 
 def test_other_values_are_refused() -> None:
-    for given in (torch.zeros(3, 3, requires_grad=True), torch.zeros(3, 3, device="meta")):
+    for options in (torch.zeros(3, 3, requires_grad=True), torch.zeros(3, 3, device="meta")):
         for door in (load_levels, mean, solvers.distances):
             with pytest.raises(ValueError, match=r"(tiles|values) must be an array, got Tensor: "):
-                door(given)  # type: ignore[arg-type]
+                door(options)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"must be a tensor of shape \(B, T, H, W\), got ndarray"):
         rollout(load("shortest-path-bfs"), one_hot(MAZE)[None], 3)  # type: ignore[arg-type]

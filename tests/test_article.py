@@ -81,9 +81,9 @@ def test_what_it_refers_to_is_there():
 
 
 def test_figures_say_what_to_try_and_to_see_and_have_a_picture():
-    found = re.findall(r'<figure id="(.*?)">(.*?)</figure>', TEXT, re.DOTALL)
-    assert tuple(name for name, _ in found) == FIGURES
-    for name, figure in found:
+    figures = re.findall(r'<figure id="(.*?)">(.*?)</figure>', TEXT, re.DOTALL)
+    assert tuple(name for name, _ in figures) == FIGURES
+    for name, figure in figures:
         assert re.search(rf'<img class="still" src="data/{name}.svg" width="\d+" height="\d+" alt="[^"]+">', figure)
         assert "<b>Try:</b>" in figure
         assert "<b>See:</b>" in figure
@@ -94,17 +94,17 @@ def test_it_has_the_length_of_an_article():
 
 
 def test_its_numbers_are_those_of_the_cards():
-    said = " ".join(words(MAIN)).replace("\N{MULTIPLICATION SIGN}", "x")
+    text = " ".join(words(MAIN)).replace("\N{MULTIPLICATION SIGN}", "x")
     hinted, learned, healing = map(card, ("nca-shortest-path-hinted", "nca-shortest-path", "nca-shortest-path-healing"))
     complete = {row["levels"]: row for row in healing["evaluation"]}
-    opened = {
+    cards_by_name = {
         name: next(edit for edit in complete[name]["stability"]["edits"] if edit["edit"] == "wall opened")
         for name in ("random-16", "perfect-16")
     }
     lenient = {row["levels"]: row for row in card("nca-diameter-lenient")["evaluation"]}["random-16"]
     extrapolated = (ROOT / "experiments" / "EXTRAPOLATION.md").read_text(encoding="utf-8")
     small = dict(re.findall(r"nca-shortest-path-small \| random-(\d+) \|(?:[^|]*\|){3} ([\d.]+)", extrapolated))
-    share = {name: 100 * edit["continued"]["complete"]["value"] for name, edit in opened.items()}
+    share = {name: 100 * edit["continued"]["complete"]["value"] for name, edit in cards_by_name.items()}
     lemmas = re.search(r"in (\d+) lemmas", hinted["proof"]["automaton"])
     for phrase in (
         f"takes {hinted['made_in']['seconds']} seconds",
@@ -119,12 +119,12 @@ def test_its_numbers_are_those_of_the_cards():
         f"takes {lemmas[1]} such lemmas",
         f"{100 * lenient['metrics']['optimal']['value']:.0f} % of random mazes",
     ):
-        assert phrase in said, phrase
+        assert phrase in text, phrase
     (compiled,) = re.findall(
         r'addPolicy\((\{\s*"format".*?\})\);', (ARTICLE / "data" / "automata.js").read_text(), re.S
     )[-1:]
     weights = np.array(json.loads(compiled[compiled.rindex('"weights": ') + 11 : -2]))
-    assert f"{weights.size:,}, and only {(weights != 0).sum()} of these" in said
+    assert f"{weights.size:,}, and only {(weights != 0).sum()} of these" in text
 
 
 @pytest.mark.parametrize("name", make_play.SABOTAGED)
@@ -138,13 +138,13 @@ def test_the_prover_refuses_each_sabotage_for_the_reason_that_is_shown(name):
 
 
 def test_without_the_portal_all_networks_are_correct_and_with_it_one_is_not():
-    tiles, found = parse(make_play.MAZES["portal"]), {}
+    tiles, results = parse(make_play.MAZES["portal"]), {}
     for name in ("nca-shortest-path-hinted", "nca-shortest-path", "nca-shortest-path-small"):
         for portals in ((), (make_play.PORTAL,)):
             graph = Graph.of(tiles, portals=portals)
-            (drawn,) = rollout(OnGraph(name, graph), torch.from_numpy(one_hot(tiles[None])), 3 * 19 + 60)[:, 0] > 0.5
-            found[name, len(portals)] = bool(graph.is_optimal(tiles, drawn.numpy()))
-    assert [key for key, correct in found.items() if not correct] == [("nca-shortest-path-small", 1)]
+            (path,) = rollout(OnGraph(name, graph), torch.from_numpy(one_hot(tiles[None])), 3 * 19 + 60)[:, 0] > 0.5
+            results[name, len(portals)] = bool(graph.is_optimal(tiles, path.numpy()))
+    assert [key for key, correct in results.items() if not correct] == [("nca-shortest-path-small", 1)]
 
 
 @needs_node
@@ -161,8 +161,8 @@ class TestNode:
             const levelOf = (text) => { const rows = text.split('\\n');
               return {height: rows.length, width: rows[0].length, tiles: Uint8Array.from(rows.join(''), Number)}; };
         """
-        whole = "\n".join([*texts, tools, script])
-        return json.loads(subprocess.run(["node"], input=whole, text=True, capture_output=True, check=True).stdout)
+        program = "\n".join([*texts, tools, script])
+        return json.loads(subprocess.run(["node"], input=program, text=True, capture_output=True, check=True).stdout)
 
     def mazes(self):
         return json.dumps(["\n".join("".join(map(str, row)) for row in maze.tolist()) for maze in levels()])
@@ -178,7 +178,7 @@ class TestNode:
     )
     def test_rules_do_what_they_do_in_python(self, name, automaton):
         tiles, n_steps = levels(), 24
-        found = self.run(f"""
+        results = self.run(f"""
             console.log(JSON.stringify({self.mazes()}.map((text) => {{
               const automaton = new Automaton(loaded[{json.dumps(name)}], levelOf(text)), states = [];
               for (let t = 0; t < {n_steps}; t++, automaton.step()) states.push(Array.from(automaton.copyState()));
@@ -186,7 +186,7 @@ class TestNode:
             }})));
         """)
         signals = np.zeros((len(tiles), len(automaton.signals), *tiles.shape[1:]), np.bool_)
-        states = np.array(found, np.bool_).reshape(len(tiles), n_steps, *tiles.shape[1:], -1).transpose(1, 0, 4, 2, 3)
+        states = np.array(results, np.bool_).reshape(len(tiles), n_steps, *tiles.shape[1:], -1).transpose(1, 0, 4, 2, 3)
         for state in states:
             assert np.array_equal(state, signals)
             signals = automaton.step(tiles, signals)
@@ -230,7 +230,7 @@ class TestNode:
 
     def test_the_theorem_says_what_it_says_in_python(self):
         tiles, times = levels(), (0, 1, 2, 5, 9, 14, 30, 60)
-        found = self.run(f"""
+        results = self.run(f"""
             const names = loaded.rules.channels.slice(1);
             console.log(JSON.stringify({self.mazes()}.map((text) => {{
               const level = levelOf(text), known = theorem.ghosts(level), all = [...level.tiles.keys()];
@@ -240,19 +240,19 @@ class TestNode:
             }})));
         """)
         theorem = make_play.path_theorem(CANONICAL)
-        for maze, (said, length, on_path, checked) in zip(tiles, found, strict=True):
+        for maze, (signals, length, on_path, checked) in zip(tiles, results, strict=True):
             ghosts = theorem.ghosts(maze[None])
             picture = MazePicture(maze[None], ghosts)
             assert (length, on_path) == (ghosts["length"].item(), ghosts["on_path"].astype(int).ravel().tolist())
-            for t, here in zip(times, said, strict=True):
+            for t, signals_of_step in zip(times, signals, strict=True):
                 expected = theorem.signals(picture, CENTRE, np.int64(t))
-                for signal, values in zip(list(SHORTEST_PATH.signals)[1:], here, strict=True):
+                for signal, values in zip(list(SHORTEST_PATH.signals)[1:], signals_of_step, strict=True):
                     assert np.broadcast_to(expected[signal], (1, *maze.shape)).ravel().tolist() == values, (signal, t)
             last = 2 * length + 2 if length else int(ghosts["distance"].max()) + 2
             assert checked == {"count": 9 * maze.size * (last + 1), "mistake": None, "correct": True}
 
     def test_sabotage_is_caught_where_the_text_says_it_is(self):
-        found = self.run("""
+        results = self.run("""
             const tried = (name, family) => {
               let wrong = 0, untrue = 0;
               for (let n = 0; n < 60; n++) {
@@ -267,12 +267,12 @@ class TestNode:
             pairs.push(["rules", "random"]);
             console.log(JSON.stringify(pairs.map((pair) => tried(...pair))));
         """)
-        assert found[0] == [0, 0], "without loops there are no ties"
-        assert found[1][0] > 0
-        assert found[2] == [0, 60]
-        assert 0 < found[3][0] < 10
-        assert found[3][1] > 45
-        assert found[4] == [0, 0]
+        assert results[0] == [0, 0], "without loops there are no ties"
+        assert results[1][0] > 0
+        assert results[2] == [0, 60]
+        assert 0 < results[3][0] < 10
+        assert results[3][1] > 45
+        assert results[4] == [0, 0]
 
     def test_networks_hold_at_other_sizes_or_do_not(self):
         """The learned networks run in Python. Tests of the page compare Python with the browser."""
@@ -282,8 +282,8 @@ class TestNode:
         maze, n_steps = torch.from_numpy(one_hot(tiles)), 3 * int(target.sum(axis=(1, 2)).max()) + 60
         correct = {}
         for name in ("nca-shortest-path-small", "nca-shortest-path"):
-            drawn = rollout(load(name), maze, n_steps)[:, 0] > 0.5
-            correct[name] = int((drawn.numpy() == target.astype(bool)).all(axis=(1, 2)).sum())
+            paths = rollout(load(name), maze, n_steps)[:, 0] > 0.5
+            correct[name] = int((paths.numpy() == target.astype(bool)).all(axis=(1, 2)).sum())
         assert correct["nca-shortest-path"] == 8 > correct["nca-shortest-path-small"]
 
 
@@ -293,8 +293,8 @@ class TestChromium:
     def page(self, tmp_path, text=TEXT, script=""):
         """Return a file with the page. All figures begin at once, because no observer reports positions."""
         begins = f"delete globalThis.IntersectionObserver; {script}"
-        here = f'<head><base href="{ARTICLE.as_uri()}/"><script>{begins}</script>'
-        (tmp_path / "index.html").write_text(text.replace("<head>", here), encoding="utf-8")
+        head = f'<head><base href="{ARTICLE.as_uri()}/"><script>{begins}</script>'
+        (tmp_path / "index.html").write_text(text.replace("<head>", head), encoding="utf-8")
         return tmp_path / "index.html"
 
     def dump(self, tmp_path, text):
@@ -346,8 +346,8 @@ class TestChromium:
             await until(() => find("#size .verdict"));
             return all("#size .verdict").map((each) => each.textContent + each.className);
         """
-        said, _ = serve.ask_page(self.page(tmp_path, script=calm), script, tmp_path / "profile")
-        assert re.search(r"iteration 0 of at most \d+: no route yet.verdict$", said)
+        verdicts, _ = serve.ask_page(self.page(tmp_path, script=calm), script, tmp_path / "profile")
+        assert re.search(r"iteration 0 of at most \d+: no route yet.verdict$", verdicts)
 
     def test_of_two_tests_at_once_the_last_goes_on(self, tmp_path):
         script = """
@@ -360,8 +360,8 @@ class TestChromium:
               if (tests.textContent.startsWith("200 ")) return said;
             }
         """
-        said = serve.ask_page(self.page(tmp_path), script, tmp_path / "profile")
-        assert {each.partition(" mazes ")[2].partition(":")[0] for each in said} == {"of random walls"}
+        verdicts = serve.ask_page(self.page(tmp_path), script, tmp_path / "profile")
+        assert {verdict.partition(" mazes ")[2].partition(":")[0] for verdict in verdicts} == {"of random walls"}
 
     def test_a_portal_by_keys_and_at_every_place(self, tmp_path):
         script = """
@@ -384,10 +384,10 @@ class TestChromium:
             return [...said, verdicts(), find("#portal .unseen").textContent];
         """
         alone, moved, every, at = serve.ask_page(self.page(tmp_path), script, tmp_path / "profile")
-        assert all("a shortest route, 19 moves" in each for each in alone)
-        assert all(each.endswith("of 2 places tried.") for each in moved)
+        assert all("a shortest route, 19 moves" in text for text in alone)
+        assert all(text.endswith("of 2 places tried.") for text in moved)
         assert re.fullmatch(r"row \d+, column \d+: (free|wall)", at)
-        proven, *learned = (int(re.search(r"Wrong at (\d+) of", each)[1]) for each in every)
+        proven, *learned = (int(re.search(r"Wrong at (\d+) of", text)[1]) for text in every)
         assert proven == 0 < min(learned)
 
     def test_a_finger_reads_a_weight_before_it_cuts_it(self, tmp_path):

@@ -95,9 +95,9 @@ PINNED = {
 """Set -> the first 16 digits of the SHA-256 of its tiles."""
 FROM_FILES = {"maze-hard-30": "test", "maze-hard-train-30": "train"}
 SHORT = {
-    name: min(each.n, 20 if each.side < 60 else 3)
-    for name, each in BENCHMARK_SETS.items()
-    if each.stream == 1 and name not in FROM_FILES
+    name: min(benchmark.n, 20 if benchmark.side < 60 else 3)
+    for name, benchmark in BENCHMARK_SETS.items()
+    if benchmark.stream == 1 and name not in FROM_FILES
 }
 
 
@@ -114,9 +114,9 @@ def tiles_of(name):
 class TestAllSets:
     @for_each("name", PINNED)
     def test_the_levels_are_the_same_everywhere(self, name):
-        each, tiles = BENCHMARK_SETS[name], tiles_of(name)
-        assert tiles.shape[1:] == (each.side, each.side)
-        assert len(tiles) > each.n if each.every_tile else len(tiles) == each.n * each.stream
+        benchmark, tiles = BENCHMARK_SETS[name], tiles_of(name)
+        assert tiles.shape[1:] == (benchmark.side, benchmark.side)
+        assert len(tiles) > benchmark.n if benchmark.every_tile else len(tiles) == benchmark.n * benchmark.stream
         assert hashlib.sha256(tiles.tobytes()).hexdigest()[:16] == PINNED[name]
         assert {*PINNED, *FROM_FILES} == set(BENCHMARK_SETS)
 
@@ -156,10 +156,10 @@ def test_tokens_are_the_published_ones(name, expected):
 
 class TestPrim:
     def test_the_first_mazes_of_side_7_are_those_of_the_rule(self):
-        drawn = ["#######\n#...#.#\n###.#.#\n#.#...#\n#S#.###\n#....T#\n#######"]
-        drawn += ["#######\n#S#.#.#\n#.#.#.#\n#.#...#\n#.#.#.#\n#...#T#\n#######"]
-        drawn += ["#######\n#...#.#\n###.#T#\n#.....#\n#S#####\n#.....#\n#######"]
-        assert [to_text(level) for level in prim.prim_levels(7, 3)] == drawn
+        drawings = ["#######\n#...#.#\n###.#.#\n#.#...#\n#S#.###\n#....T#\n#######"]
+        drawings += ["#######\n#S#.#.#\n#.#.#.#\n#.#...#\n#.#.#.#\n#...#T#\n#######"]
+        drawings += ["#######\n#...#.#\n###.#T#\n#.....#\n#S#####\n#.....#\n#######"]
+        assert [to_text(level) for level in prim.prim_levels(7, 3)] == drawings
 
     @for_each("name", ANCA)
     def test_mazes_are_trees_with_an_end_in_each_outer_third(self, name):
@@ -201,33 +201,33 @@ class TestOriginal:
             np.testing.assert_array_equal(read.levels().tiles, tiles)
             np.testing.assert_array_equal(read.label(levels.tiles), shortest_path(tiles[:20]))
             assert levels.config["source"].startswith("HRM")
-        drawn = find_benchmark_set("maze-hard-30-redrawn")
-        assert drawn.from_files(folder) is drawn
+        redrawn = find_benchmark_set("maze-hard-30-redrawn")
+        assert redrawn.from_files(folder) is redrawn
 
     def test_all_orientations_are_held_out(self, folder, monkeypatch, capsys):
         hold_out.main([str(folder), "--out", str(folder / "made.u64")])
         assert "8,000 hashes of 1,000 mazes" in capsys.readouterr().out
-        made = np.fromfile(folder / "made.u64", "<u8")
-        ours = replace(BENCHMARK_SETS["maze-hard-30"], name="ours", hashes=lambda: made)
+        hashes = np.fromfile(folder / "made.u64", "<u8")
+        ours = replace(BENCHMARK_SETS["maze-hard-30"], name="ours", hashes=lambda: hashes)
         monkeypatch.setitem(BENCHMARK_SETS, "ours", ours)
         monkeypatch.setattr(benchmark_sets, "FAMILIES", {})  # whose levels have tests of their own
         monkeypatch.setattr(Registry, "version", -1)  # what is held out is remembered until a name is registered
-        held = held_out(28, SHORTEST_PATH.ordered("DLRU"))
+        reserved = held_out(28, SHORTEST_PATH.ordered("DLRU"))
         for levels in (tiles_of("maze-hard-30-redrawn"), load_levels(folder / "tables" / "test.csv").tiles):
             for turned in (levels[:, ::-1], np.rot90(levels, 1, (1, 2)), levels.transpose(0, 2, 1), levels):
-                assert is_reserved(turned, held).all()
+                assert is_reserved(turned, reserved).all()
         assert not is_reserved(tiles_of("maze-hard-train-30-redrawn"), held_out(28, SHORTEST_PATH)).any()
         assert not is_reserved(levels[:, ::-1], held_out(30, SHORTEST_PATH)).any()
 
     @pytest.mark.parametrize("file", [original.INPUTS, original.LABELS])
     def test_other_arrays_are_explained(self, folder, file):
-        path, wanted = folder / "test" / file, original.HASHES["test"][file]
+        path, expected = folder / "test" / file, original.HASHES["test"][file]
         changed = np.load(path)
         changed[0, 0] = 5
         np.save(path, changed)
-        found = hashlib.sha256(changed.tobytes()).hexdigest()
+        actual = hashlib.sha256(changed.tobytes()).hexdigest()
         for damage, message in (
-            (lambda: None, rf"{file} is not of the original Maze-Hard: .* must be {wanted}, and is {found}"),
+            (lambda: None, rf"{file} is not of the original Maze-Hard: .* must be {expected}, and is {actual}"),
             (lambda: np.save(path, np.array([{}]), allow_pickle=True), rf"{file} is not of .*: it is no array"),
             (lambda: path.write_bytes(b"\x93NUMPY"), rf"{file} is not of .*: it is no array"),
         ):
@@ -352,12 +352,12 @@ class TestEditStreams:
 
     @for_each("name", ["edits-23", "edits-101"])
     def test_each_edit_opens_or_closes_one_passage(self, name):
-        found = self.of(name)
-        changed = found[:, 1:] != found[:, :-1]
+        levels = self.of(name)
+        changed = levels[:, 1:] != levels[:, :-1]
         assert (changed.sum(axis=(2, 3)) == 1).all()
         row, col = np.nonzero(changed.any(axis=(0, 1)))
         assert ((row % 2 == 1) ^ (col % 2 == 1)).all()  # between two cells, which are at odd rows and columns
-        assert set(np.unique(found[:, 1:][changed])) == {Tile.EMPTY, Tile.WALL}
+        assert set(np.unique(levels[:, 1:][changed])) == {Tile.EMPTY, Tile.WALL}
 
     def test_bases_have_loops_and_every_fourth_is_in_two_parts_with_an_end_in_each(self):
         bases, walls_left = self.of("edits-23")[:, 0], 2 * 12 * 11 - (12**2 - 1)

@@ -200,8 +200,8 @@ def test_results_are_kept(tmp_path):
 
 
 def test_extrapolation_chooses_sets():
-    chosen = extrapolation.sets_of(extrapolation.Arguments(families=("loops", "random"), largest=32, share=0.001))
-    assert chosen == [("loops", 16, 1), ("loops", 31, 1), ("random", 16, 1), ("random", 32, 1)]
+    sets = extrapolation.sets_of(extrapolation.Arguments(families=("loops", "random"), largest=32, share=0.001))
+    assert sets == [("loops", 16, 1), ("loops", 31, 1), ("random", 16, 1), ("random", 32, 1)]
     for wrong in ({"families": ("round",)}, {"share": 0.0}, {"share": 2.0}, {"largest": 3}):
         refused(r"families must be of|no set is as small", extrapolation.sets_of, extrapolation.Arguments(**wrong))
 

@@ -311,9 +311,9 @@ class TestLevels:
 
     def test_json(self, capsys):
         assert main(["levels", "list", "--json"]) == 0
-        found = {each.pop("name"): each for each in json.loads(capsys.readouterr().out)}
-        assert [*found] == [*list_prefabs(), *list_packs(), *BENCHMARK_SETS, *generation.GENERATORS]
-        assert found["Labyrinth"] == {"kind": "maze", "levels": 1, "rows": 15, "columns": 15}
+        rows = {row.pop("name"): row for row in json.loads(capsys.readouterr().out)}
+        assert [*rows] == [*list_prefabs(), *list_packs(), *BENCHMARK_SETS, *generation.GENERATORS]
+        assert rows["Labyrinth"] == {"kind": "maze", "levels": 1, "rows": 15, "columns": 15}
         assert main(["levels", "list", "Labyrinth", "SmallCorridor", "--json"]) == 0
         (first, second) = json.loads(capsys.readouterr().out)
         assert (first["rows"], second["rows"], second["columns"]) == (15, 7, 15)
@@ -345,8 +345,8 @@ class TestLevels:
         path = canonical_shortest_path(tiles) & (tiles == Tile.EMPTY)
         for source, expected in (("FourRooms", path), ("set.npz", canonical_diameter(tiles))):
             assert main(["levels", "show", source, "--solution"]) == 0
-            drawn = np.array([list(line) for line in capsys.readouterr().out.split()]) == "*"
-            np.testing.assert_array_equal(drawn, expected)
+            stars = np.array([list(line) for line in capsys.readouterr().out.split()]) == "*"
+            np.testing.assert_array_equal(stars, expected)
 
     def test_a_level_without_a_route_is_shown_as_it_is(self, capsys):
         Path("set.txt").write_text("S.#T\n\nS..T\n", encoding="utf-8")
@@ -405,8 +405,8 @@ class TestPolicies:
         for name, info in list_policies(all=everything).items():
             levels = "perfect-16" if name == "nca-diameter-perfect" else "random-16"
             exact = "drawing" if name in ("all-shortest-paths", "depth-first") else "exact"
-            shown = ("all", exact) if info.exact else (levels, percent(info.scores[f"complete, {levels}"], digits=1))
-            cells = (name, str(load(name).n_channels), *shown)
+            expected = ("all", exact) if info.exact else (levels, percent(info.scores[f"complete, {levels}"], digits=1))
+            cells = (name, str(load(name).n_channels), *expected)
             assert re.search(
                 f"^{' +'.join(map(re.escape, cells))}\n  {re.escape(info.when or info.description)}$", out, re.MULTILINE
             )
@@ -420,17 +420,17 @@ class TestPolicies:
         assert sorted(parts[1::2]) == sorted(list_policies(all=True))
         for name, text in zip(parts[1::2], parts[2::2], strict=True):
             info, lines = list_policies(all=True)[name], re.findall(r"^  (.*)$", text, re.MULTILINE)
-            shown = info.description if details else info.when or info.description
+            expected = info.description if details else info.when or info.description
             assert max(map(len, lines)) <= 58
-            assert " ".join(lines).endswith(f"; {shown}")
+            assert " ".join(lines).endswith(f"; {expected}")
 
     def test_json(self, capsys):
         assert main(["policies", "list", "--all", "--json"]) == 0
-        found = {each.pop("name"): each for each in json.loads(capsys.readouterr().out)}
-        assert found.keys() == list_policies(all=True).keys()
+        rows = {row.pop("name"): row for row in json.loads(capsys.readouterr().out)}
+        assert rows.keys() == list_policies(all=True).keys()
         for name, info in list_policies(all=True).items():
-            assert found[name]["n_channels"] == load(name).n_channels
-            assert {fact: getattr(info, fact) for fact in found[name] if fact != "n_channels"}.items() <= found[
+            assert rows[name]["n_channels"] == load(name).n_channels
+            assert {fact: getattr(info, fact) for fact in rows[name] if fact != "n_channels"}.items() <= rows[
                 name
             ].items()
 
@@ -472,13 +472,13 @@ class TestPlay:
         assert lines == [f"level {i}: optimal after {n} steps" for i, n in enumerate(steps)]
 
     @for_each(
-        ("policy", "level", "said"),
+        ("policy", "level", "message"),
         [("depth-first", "TS.", "all in reach visited"), ("diameter", "SmallCorridor", "optimal")],
     )
-    def test_other_policies(self, policy, level, said, plays, capsys):
+    def test_other_policies(self, policy, level, message, plays, capsys):
         plays(1)
         assert main(["play", policy, "--levels", level, "--fps", "10000"]) == 0
-        assert re.fullmatch(rf"level 0: {said} after \d+ steps\n", capsys.readouterr().out)
+        assert re.fullmatch(rf"level 0: {message} after \d+ steps\n", capsys.readouterr().out)
 
     def test_closing_the_window_ends_it(self, monkeypatch, capsys):
         step, count = Session.step, []
@@ -536,17 +536,17 @@ def test_a_command_without_a_stream_does_its_work(closings, tmp_path_factory):
 
 
 @for_each(
-    ("start", "code", "said"),
+    ("start", "code", "message"),
     [
         ("PYTHONUTF8=0 PYTHONIOENCODING=ascii", 0, "\\\\xe4.npz: 2 levels"),
         ("rmdir $PWD;", 1, "error: the working folder is no longer there"),
         ("exec >/dev/full;", 1, "error: .* No space left on device; written before: ä.npz"),
     ],
 )
-def test_errors_of_commands_are_not_tracebacks(start, code, said, tmp_path_factory):
+def test_errors_of_commands_are_not_tracebacks(start, code, message, tmp_path_factory):
     command = ["sh", "-c", f'{start} "$@"', "sh", *RUN, "generate", "ä.npz", "--n", "2", "--size", "4"]
     done = subprocess.run(command, cwd=tmp_path_factory.mktemp("found"), capture_output=True, text=True)
-    assert re.search(said, done.stdout + done.stderr)
+    assert re.search(message, done.stdout + done.stderr)
     assert "Traceback" not in done.stderr
     assert done.returncode == code
 
@@ -608,12 +608,12 @@ def test_every_command_has_examples_and_help_in_the_words_of_a_command_line(caps
 def test_help_says_which_commands_take_minutes_or_need_an_extra(command, words, capsys):
     assert main([command, "--help"]) == 0
     text = " ".join(capsys.readouterr().out.partition("Examples:")[0].split())
-    for each in words:
-        assert each in text, each
+    for word in words:
+        assert word in text, word
 
 
 @for_each(
-    ("words", "found"),
+    ("words", "completions"),
     [
         (("ev",), "evaluate evolve"),
         (("evaluate", "--families", "r"), "random rooms"),
@@ -628,11 +628,13 @@ def test_help_says_which_commands_take_minutes_or_need_an_extra(command, words, 
         (("generate", "no"), ""),
     ],
 )
-def test_bash_completes_what_is_typed(words: tuple[str, ...], found: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bash_completes_what_is_typed(
+    words: tuple[str, ...], completions: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["completion", "bash"]) == 0
     ask = '\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _maze_nca_gym; echo "${COMPREPLY[*]}"'
     command = ["bash", "-c", capsys.readouterr().out + ask, "bash", "maze-nca-gym", *words]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"{found}\n"
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"{completions}\n"
 
 
 @for_each("shell", ["zsh", "fish"])
@@ -664,6 +666,6 @@ def test_file_names_cannot_control_the_terminal(
     ):
         main(words)
         printed = capsys.readouterr()
-        shown = printed.out + printed.err
-        assert ascii(name)[1:-1] in shown.replace("\\\\", "\\"), words
-        assert all(char.isprintable() or char in "\n\t" for char in shown), words
+        output = printed.out + printed.err
+        assert ascii(name)[1:-1] in output.replace("\\\\", "\\"), words
+        assert all(char.isprintable() or char in "\n\t" for char in output), words

@@ -124,8 +124,8 @@ class TestEndToEnd:
 
     def test_twice_the_same_numbers(self):
         save_model(learned(), "model")
-        found = (evaluate("model.safetensors", sizes=6, n=6, batch=batch) for batch in (4, 4, 256))
-        rows = [each.to_json()["rows"] for each in found]
+        results = (evaluate("model.safetensors", sizes=6, n=6, batch=batch) for batch in (4, 4, 256))
+        rows = [result.to_json()["rows"] for result in results]
         assert rows[0] == rows[1]
         assert [row["agreement"] for row in rows[0]] == [row["agreement"] for row in rows[2]]
 
@@ -154,19 +154,19 @@ class TestEndToEnd:
         assert b"/MediaBox [ 0 0 241.2 " in Path("runs/evaluate/iterations.pdf").read_bytes()
 
     def test_numbers_for_other_programs(self, monkeypatch):
-        found = evaluate(["shortest-path-bfs", "depth-first"], sizes=5, n=6, out="runs")
+        results = evaluate(["shortest-path-bfs", "depth-first"], sizes=5, n=6, out="runs")
         names, *rows = csv.reader(Path("runs/results.csv").read_text(encoding="utf-8").splitlines())
-        assert [dict(zip(names, row, strict=True))["policy"] for row in rows] == [row.policy for row in found]
-        record = found.records()[0]
+        assert [dict(zip(names, row, strict=True))["policy"] for row in rows] == [row.policy for row in results]
+        record = results.records()[0]
         assert [type(value)(text) for text, value in zip(rows[0], record.values(), strict=True)] == [*record.values()]
-        assert (record["levels"], record["complete_low"]) == ("random-5", found[0].metrics.complete.low)
-        assert found._repr_html_() == found.table().html()
+        assert (record["levels"], record["complete_low"]) == ("random-5", results[0].metrics.complete.low)
+        assert results._repr_html_() == results.table().html()
         monkeypatch.setitem(sys.modules, "pandas", None)
         with pytest.raises(DependencyNotInstalled, match=r"to_frame needs pandas: run `pip install pandas`"):
-            found.to_frame()
+            results.to_frame()
         monkeypatch.delitem(sys.modules, "pandas")
         pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-        frame = found.to_frame()
+        frame = results.to_frame()
         pandas.testing.assert_frame_equal(pandas.read_csv("runs/results.csv"), frame, check_dtype=False)
 
     def test_the_diameter(self):
@@ -176,21 +176,21 @@ class TestEndToEnd:
         assert [edit["edit"] for edit in row["stability"]["edits"]] == ["wall opened", "wall closed"]
 
     def test_by_default_some_levels_and_proportionate_steps(self, monkeypatch, capsys):
-        asked = []
+        calls = []
 
         def record(policy, levels, n_steps, **options):
-            asked.append((len(levels.tiles), n_steps))
+            calls.append((len(levels.tiles), n_steps))
             return measure(policy, levels.tiles[:2], 2)
 
         monkeypatch.setattr(cells, "measure", record)
         save_model(learned(n_iterations=64), "model")
         arguments = ["evaluate", "model.safetensors", "--families", "random,rooms", "--sizes", "16"]
-        for n, whole in ((128, []), (8192, ["--n", "8192"])):
-            asked.clear()
-            assert main([*arguments, *whole]) == 0
+        for n, words in ((128, []), (8192, ["--n", "8192"])):
+            calls.clear()
+            assert main([*arguments, *words]) == 0
             longest = shortest_path(test_levels("rooms", 16, "shortest-path", n).tiles).sum(axis=(1, 2)).max()
-            assert asked == [(n, 64), (n, math.ceil(64 * max(longest, 48) / 48))]
-            assert ("measured on the first 128 levels of each set" in capsys.readouterr().out) == (not whole)
+            assert calls == [(n, 64), (n, math.ceil(64 * max(longest, 48) / 48))]
+            assert ("measured on the first 128 levels of each set" in capsys.readouterr().out) == (not words)
 
     def test_names_of_ones_own_and_other_formats(self, capsys):
         save_model(learned(), "model")
@@ -205,13 +205,13 @@ class TestEndToEnd:
         assert Path("runs/evaluate/iterations.svg").read_text(encoding="utf-8").startswith("<?xml")
 
     def test_results_are_saved_as_they_come_and_kept_when_stopped(self, monkeypatch, capsys):
-        seen = []
+        files = []
 
         usual = cells.measure_cell
 
         def interrupted(cell, *arguments):
             if cell.levels.config["name"] == "perfect-5":
-                seen.append(results())
+                files.append(results())
                 raise KeyboardInterrupt
             return usual(cell, *arguments)
 
@@ -219,7 +219,7 @@ class TestEndToEnd:
         assert main(["evaluate", "depth-first", *SMALL]) == 130
         assert results()["missing"] == [{"policy": "depth-first", "levels": f"perfect-{size}"} for size in (5, 7)]
         assert [row["levels"] for row in results()["rows"]] == ["random-5", "random-7"]
-        assert seen == [results()]
+        assert files == [results()]
         message = "maze-nca-gym: stopped; runs/evaluate/results.json has 2 of 4 results, and the figures show them\n"
         assert capsys.readouterr().err.endswith(message)
         assert runs() == [
@@ -262,14 +262,14 @@ class TestIterations:
         model.guarantees = Guarantees(size=6)
         file = save_model(model, "mine")
         assert main(["evaluate", "own=mine.safetensors", *self.FIND]) == 0
-        kept = load(str(file)).guarantees
-        assert 10 <= kept.n_iterations < model.n_iterations, "at size 6, fewer are enough"
-        assert kept == replace(model.guarantees, n_iterations=kept.n_iterations)
-        assert results()["rows"][0]["n_steps"] == kept.n_iterations
-        said = f"own: {kept.n_iterations} iterations at size 16, found on validation levels of random; {file} keeps it"
-        assert said in capsys.readouterr().err
+        guarantees = load(str(file)).guarantees
+        assert 10 <= guarantees.n_iterations < model.n_iterations, "at size 6, fewer are enough"
+        assert guarantees == replace(model.guarantees, n_iterations=guarantees.n_iterations)
+        assert results()["rows"][0]["n_steps"] == guarantees.n_iterations
+        prefix = f"own: {guarantees.n_iterations} iterations at size 16, found on validation levels of random"
+        assert f"{prefix}; {file} keeps it" in capsys.readouterr().err
         evaluate(model, families="random", sizes=6, n=8, find_iterations=True)
-        assert model.guarantees == kept
+        assert model.guarantees == guarantees
 
     def test_only_model_files_with_a_choice_can_keep_it(self):
         save_model(learned(n_iterations=3, shared_weights=False), "unshared")

@@ -139,14 +139,14 @@ class TestTestLevels:
         grown.insert(fresh, [0.0], [1.0])
         children = grown.offspring(np.random.default_rng(3), 6)
         reserved = np.sort(level_hashes(children.tiles)[:5])
-        seen = []
+        calls = []
 
         def measure(tiles, targets):
-            seen.extend(level_hashes(tiles).tolist())
+            calls.extend(level_hashes(tiles).tolist())
             return np.ones(len(tiles)), np.zeros(len(tiles))
 
         grown.breed(np.random.default_rng(3), 6, "random", measure, reserved, ticks=1)
-        assert seen == level_hashes(children.tiles)[5:].tolist()
+        assert calls == level_hashes(children.tiles)[5:].tolist()
         assert len(grown) == 2
         assert grown.clock == 1
 
@@ -158,8 +158,8 @@ class TestTestLevels:
             return pool[rng.integers(3, size=n)]
 
         reserved = level_hashes(pool[:1])
-        found = different_levels(draw, 0, 2, reserved)
-        assert set(level_hashes(found).tolist()) == set(level_hashes(pool[1:]).tolist())
+        levels = different_levels(draw, 0, 2, reserved)
+        assert set(level_hashes(levels).tolist()) == set(level_hashes(pool[1:]).tolist())
         refused("hardly 3 different levels of this kind", different_levels, draw, 0, 3, reserved)
 
 
@@ -189,16 +189,16 @@ class TestDamage:
     """Errors that would occur in the middle of a run are raised before it begins, and nothing is changed."""
 
     @for_each(
-        ("left", "message"),
+        ("remaining", "message"),
         [
             (lambda text: "", "it must have a line for every round from 0 to 3, but has 0"),
             (lambda text: text[: text.index("\n") + 1], "from 0 to 3, but has 1"),
             (lambda text: text[text.index("\n") + 1 :], "from 0 to 3, but has 3"),
         ],
     )
-    def test_records_that_cannot_be_the_populations(self, left, message, capsys):
+    def test_records_that_cannot_be_the_populations(self, remaining, message, capsys):
         assert main([*TINY, "--rounds", "3", "--overwrite"]) == 0
-        cut_statistics(left)
+        cut_statistics(remaining)
         before = {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
         assert main(TINY) == 2
         err = capsys.readouterr().err

@@ -84,9 +84,9 @@ def test_unwritable_folders_are_reported_before_the_work(command, capsys):
 def test_a_module_is_found_that_is_younger_than_what_python_has_seen_of_its_folder(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     refused("there is no module 'just_written'", load, "just_written:A")
-    seen = tmp_path.stat()
+    status = tmp_path.stat()
     (tmp_path / "just_written.py").write_text("A = 3\n")
-    os.utime(tmp_path, ns=(seen.st_atime_ns, seen.st_mtime_ns))  # as where a clock is too coarse to tell them apart
+    os.utime(tmp_path, ns=(status.st_atime_ns, status.st_mtime_ns))  # as where a clock is too coarse to tell them apart
     refused("has no 'B'", load, "just_written:B")
 
 
@@ -263,7 +263,7 @@ class TestWhatAPolicyMayBe:
 
 
 @for_each(
-    ("kind", "shown"),
+    ("kind", "text"),
     [
         (int, "INT"),
         (float, "NUMBER"),
@@ -276,5 +276,5 @@ class TestWhatAPolicyMayBe:
         (bool, ""),
     ],
 )
-def test_the_help_says_of_which_type_a_value_is(kind, shown):
-    assert _metavar(Option("any", kind)) == shown
+def test_the_help_says_of_which_type_a_value_is(kind, text):
+    assert _metavar(Option("any", kind)) == text

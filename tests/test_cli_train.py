@@ -139,12 +139,12 @@ class TestGoingOn:
 
     def test_a_finished_run_is_summarised_again(self, capsys):
         assert main([*TINY, *OFTEN]) == 0
-        said = capsys.readouterr().out
+        output = capsys.readouterr().out
         assert main([*TINY, *OFTEN]) == 0
         out = capsys.readouterr().out
         ended = "a larger --n-updates continues it, --overwrite starts a new one"
         assert out.startswith(f"runs/train/fast is finished; {ended}\n")
-        assert out.endswith(said[said.index("┌") :])
+        assert out.endswith(output[output.index("┌") :])
 
 
 class TestTrouble:
@@ -193,12 +193,12 @@ class TestOptions:
         out = re.sub(r"[│|\s]+", " ", capsys.readouterr().out.partition("positional arguments")[2])  # no examples
         of_model = {**MODEL_OPTIONS, **options_of_model(preset(name).model)}
         for option, value in preset(name).to_json().items():
-            found = re.search(rf" --{option.replace('_', '-')} .*?\(default: ([^)]*)\)", out)
-            assert found is not None, option
-            shown = " ".join(map(str, value if isinstance(value, list) else [value]))
+            default = re.search(rf" --{option.replace('_', '-')} .*?\(default: ([^)]*)\)", out)
+            assert default is not None, option
+            text = " ".join(map(str, value if isinstance(value, list) else [value]))
             if value is None and option in of_model:
-                shown = of_model[option].style.default  # that of the constructor
-            assert re.sub(" for (flip|edits|swaps)$", "", found[1]) == shown, option
+                text = of_model[option].style.default  # that of the constructor
+            assert re.sub(" for (flip|edits|swaps)$", "", default[1]) == text, option
 
     @for_each("words", ["paper-diameter --seed 3", "--seed 3 paper-diameter"])
     def test_the_preset_may_stand_anywhere(self, words):

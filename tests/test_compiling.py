@@ -88,7 +88,7 @@ def offspring_of(rng: np.random.Generator, kind: str) -> Arrays:
     batches = [
         generate(rng, 8, (5, 7), border=border, endpoints=end) for border in (True, False) for end in (True, False)
     ]
-    return tuple(mutate(rng, batch, kind, **given) for batch in batches for given in options)
+    return tuple(mutate(rng, batch, kind, **choice) for batch in batches for choice in options)
 
 
 CASES: Mapping[str, Callable[[np.random.Generator], Arrays]] = {

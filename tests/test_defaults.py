@@ -125,13 +125,13 @@ def shown(value: Any) -> str:
 
 def line(defaults: dict[str, Any]) -> str:
     """Return the defaults of a call in one line."""
-    given = {name: each for name, each in defaults.items() if each not in (None, inspect.Parameter.empty)}
-    return ", ".join(f"{name}={shown(value)}" for name, value in given.items())
+    options = {name: default for name, default in defaults.items() if default not in (None, inspect.Parameter.empty)}
+    return ", ".join(f"{name}={shown(value)}" for name, value in options.items())
 
 
 def found() -> dict[str, str]:
     """Return the table of the present code."""
-    calls = {each.__qualname__: each for each in CLASSES}
+    calls = {entry.__qualname__: entry for entry in CLASSES}
     for door in DOORS:
         module = importlib.import_module(f"maze_nca_gym.{door}")
         calls |= {f"{door}.{name}": getattr(module, name) for name in module.__all__}
@@ -139,7 +139,7 @@ def found() -> dict[str, str]:
     for name, call in calls.items():
         if inspect.isfunction(call) or call in CLASSES:
             parameters = inspect.signature(call).parameters
-            lines[name] = line({each: parameters[each].default for each in parameters if each != "kinds"})
+            lines[name] = line({entry: parameters[entry].default for entry in parameters if entry != "kinds"})
     for kind in CONFIGURATIONS:
         lines[kind.__name__] = line({name: option.default for name, option in options_of(kind).items()})
     return {name: defaults for name, defaults in lines.items() if defaults}

@@ -36,18 +36,20 @@ def array_functions(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, st
             yield from array_functions(node.body, f"{prefix}{node.name}.")
         elif isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-            found = [ast.unparse(t) for a in [*(a.annotation for a in arguments), node.returns] for t in types(a)]
-            if found:
-                is_open = any(re.search(r"ArrayLike|Tensor|Any", name) for name in found)
+            types_of_arguments = [
+                ast.unparse(t) for a in [*(a.annotation for a in arguments), node.returns] for t in types(a)
+            ]
+            if types_of_arguments:
+                is_open = any(re.search(r"ArrayLike|Tensor|Any", name) for name in types_of_arguments)
                 yield prefix + node.name, ast.get_docstring(node) or "", is_open
 
 
 def test_functions_of_arrays_state_shapes_and_dtypes():
-    found = [
+    missing = [
         (name, text, is_open)
         for path in sorted(PACKAGE.rglob("*.py"))
         for name, text, is_open in array_functions(ast.parse(path.read_text()).body, f"{path.relative_to(PACKAGE)}:")
     ]
-    assert len(found) > 100
-    assert [name for name, text, _ in found if not SHAPE.search(text)] == []
-    assert [name for name, text, is_open in found if is_open and not DTYPE.search(text)] == []
+    assert len(missing) > 100
+    assert [name for name, text, _ in missing if not SHAPE.search(text)] == []
+    assert [name for name, text, is_open in missing if is_open and not DTYPE.search(text)] == []

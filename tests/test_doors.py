@@ -85,10 +85,10 @@ DOORS = {
         register_metric,
         METRICS,
         "f1",
-        lambda tiles, drawn, wanted: (drawn & wanted).sum((1, 2)) / wanted.sum((1, 2)),
+        lambda tiles, predicted, labels: (predicted & labels).sum((1, 2)) / labels.sum((1, 2)),
         [
             (3, r"the metric mine fails on answers of shape \(2, 3, 4\): TypeError"),
-            (lambda tiles, drawn, wanted: drawn == wanted, r"mine must return 2 values .* got shape \(2, 3, 4"),
+            (lambda tiles, predicted, labels: predicted == labels, r"mine must return 2 values .* got shape \(2, 3, 4"),
             (lambda *sets: f1(*sets) * np.nan, "the metric mine must return 2 values from 0 to 1, .* from nan to nan"),
             (lambda *sets: 2 * f1(*sets), "the metric mine must return 2 values from 0 to 1, .* to 2.0"),
         ],
@@ -150,10 +150,10 @@ DOORS = {
 
 @pytest.fixture(params=DOORS)
 def door(request: pytest.FixtureRequest) -> Iterator[Door]:
-    found = DOORS[request.param]
-    yield found
-    if "mine" in found.registry:
-        found.registry.remove("mine")
+    door = DOORS[request.param]
+    yield door
+    if "mine" in door.registry:
+        door.registry.remove("mine")
 
 
 def test_registered_entries_are_found_and_may_be_replaced(door: Door) -> None:
@@ -250,21 +250,21 @@ def test_a_run_in_which_everything_is_ones_own(module: str, capsys: pytest.Captu
 
 
 def test_commands_take_what_a_module_registers(module: str, capsys: pytest.CaptureFixture[str]) -> None:
-    drawn = ["generate", "levels.npz", "--generator", "stripes", "--gap", "3", "--n", "3", "--size", "9"]
-    assert main([*drawn, "--import", module]) == 0
+    generate_words = ["generate", "levels.npz", "--generator", "stripes", "--gap", "3", "--n", "3", "--size", "9"]
+    assert main([*generate_words, "--import", module]) == 0
     assert LevelSet.load("levels.npz").config["gap"] == 3
     assert main(["generate", "--help", "--import", module]) == 0
     assert "--gap" in capsys.readouterr().out
-    asked = ["shortest-path-bfs", "--n", "4", "--metrics", "recall,iou", "--import", module]
-    assert main(["evaluate", *asked, "--families", "striped", "--sizes", "6"]) == 0
+    evaluate_words = ["shortest-path-bfs", "--n", "4", "--metrics", "recall,iou", "--import", module]
+    assert main(["evaluate", *evaluate_words, "--families", "striped", "--sizes", "6"]) == 0
     assert "striped" in capsys.readouterr().out
-    assert main(["bench", "dt-net-9", "--policies", *asked]) == 0
+    assert main(["bench", "dt-net-9", "--policies", *evaluate_words]) == 0
     for folder, name in (("evaluate", "results"), ("bench", "leaderboard")):
         (row,) = json.loads(Path(f"runs/{folder}/{name}.json").read_text())["rows"]
         assert row["measures"]["recall"]["value"] == row["measures"]["iou"]["low"] == 1
     assert "recall" in Path("runs/bench/leaderboard.md").read_text()
-    asked[4] = "recal"
-    assert main(["evaluate", *asked]) == 2
+    evaluate_words[4] = "recal"
+    assert main(["evaluate", *evaluate_words]) == 2
     assert "unknown metric 'recal'. Did you mean 'recall'?" in capsys.readouterr().err
 
 
@@ -276,11 +276,11 @@ def own_sweep(module: str) -> dict[str, Any]:
 
 
 def test_runs_of_a_sweep_import_what_is_registered(module: str) -> None:
-    found = read_sweep({**own_sweep(module), "seeds": 1})
-    (job,) = found.jobs(Path("out"))
+    sweep = read_sweep({**own_sweep(module), "seeds": 1})
+    (job,) = sweep.jobs(Path("out"))
     assert module in job.modules
     policy = load("shortest-path-bfs")
-    assert found.measure(policy, job.config, Path("out")) == {"striped-6 complete": 1.0, "striped-6 recall": 1.0}
+    assert sweep.measure(policy, job.config, Path("out")) == {"striped-6 complete": 1.0, "striped-6 recall": 1.0}
 
 
 @pytest.mark.slow
@@ -289,5 +289,5 @@ def test_a_sweep_whose_processes_import_a_module(module: str) -> None:
     assert main(["sweep", "mine.json", "--device", "cpu"]) == 0
     Path("mine.json").write_text(json.dumps({**own_sweep(module), "seeds": 2}))
     assert main(["sweep", "mine.json", "--device", "cpu", "--import", module]) == 0
-    found = json.loads(Path("runs/sweep/mine/results.json").read_text())
-    assert [*found["rows"][0]["measures"]["striped-6 complete"]["values"]] == ["0", "1"]
+    results = json.loads(Path("runs/sweep/mine/results.json").read_text())
+    assert [*results["rows"][0]["measures"]["striped-6 complete"]["values"]] == ["0", "1"]

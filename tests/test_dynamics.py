@@ -94,11 +94,11 @@ class TestTransition:
 
     def test_nothing_is_written_to(self) -> None:
         before = dynamics.transition(start(), actions_for(start()))
-        kept = State(*(a.copy() for a in before[:-1]), type(before.scores)(before.scores.table.copy()))
+        copied = State(*(a.copy() for a in before[:-1]), type(before.scores)(before.scores.table.copy()))
         action = actions_for(before, seed=1)
         sent = action.copy()
         after = dynamics.transition(before, action)
-        assert_same(before, kept)
+        assert_same(before, copied)
         np.testing.assert_array_equal(action, sent)
         assert not np.shares_memory(after.channels, action)
         assert not np.shares_memory(after.channels, before.channels)
@@ -111,9 +111,9 @@ class TestTransition:
         action[[0, CHUNK - 1, CHUNK, n - 1], 1] *= 1e30
         after = dynamics.transition(before, action)
         for i in range(n):
-            one = dynamics.transition_of_one(before.tiles[i], before.target[i], action[i])
-            np.testing.assert_array_equal(after.channels[i], one.channels)
-            assert after.scores.table[i].tolist() == list(one[1:])
+            single = dynamics.transition_of_one(before.tiles[i], before.target[i], action[i])
+            np.testing.assert_array_equal(after.channels[i], single.channels)
+            assert after.scores.table[i].tolist() == list(single[1:])
         action[n - 2, 1, 0, 0] = np.nan
         refused(rf"in episode {n - 2} of {n}", dynamics.transition, before, action)
 
@@ -124,10 +124,10 @@ def test_actions_that_are_not_finite(value: float, episode: int) -> None:
     tiles, target, n_tiles = levels_of("shortest-path", 5)
     action = np.zeros((5, 3, *tiles.shape[1:]), np.float32)
     action[episode, -1, -1, -1] = value
-    for backend, given in ((dynamics, action), (DEVICE, torch.from_numpy(action))):
+    for backend, values in ((dynamics, action), (DEVICE, torch.from_numpy(action))):
         before = backend.initial(tiles, target, n_tiles, 3)  # type: ignore[attr-defined]
         with pytest.raises(ValueError, match=rf"must be finite, got NaN or infinity \(in episode {episode} of 5\)"):
-            backend.transition(before, given)  # type: ignore[attr-defined]
+            backend.transition(before, values)  # type: ignore[attr-defined]
         assert not before.channels.any()
 
 

@@ -65,7 +65,7 @@ class TestForms:
         assert right == [[1, 0, 0], [1, 0, 0], [1, 1, 0]]
 
     @for_each(
-        ("read", "given", "message"),
+        ("read", "content", "message"),
         [
             (from_minigrid, MINIGRID[..., 0], r"must be \(W, H, 3\) or \(N, W, H, 3\) integers, got uint8 \(3, 2\)"),
             (from_minigrid, MINIGRID + 3, "row 0, column 0 is unknown"),
@@ -91,8 +91,8 @@ class TestForms:
             (from_maze_dataset, [DATASET, {"connection_list": [[[0]], [[0]]]}], "must have the same shape, got"),
         ],
     )
-    def test_unrepresentable_levels_are_refused(self, read: Any, given: Any, message: str) -> None:
-        refused(message, read, given)
+    def test_unrepresentable_levels_are_refused(self, read: Any, content: Any, message: str) -> None:
+        refused(message, read, content)
 
 
 class Endless:
@@ -122,14 +122,14 @@ class Endless:
             [DATASET, 3],
         ),
         *(
-            {"connection_list": each}
-            for each in (None, "ab", 3, [[["a"]], [["b"]]], [[[None]], [[0]]], [[[1], [0, 1]]])
+            {"connection_list": value}
+            for value in (None, "ab", 3, [[["a"]], [["b"]]], [[[None]], [[0]]], [[[1], [0, 1]]])
         ),
         *(
-            {"connection_list": each}
-            for each in (object(), [{}], [[[{}]], [[{}]]], [[[np.nan]], [[0]]], [[[2]], [[0]]])
+            {"connection_list": value}
+            for value in (object(), [{}], [[[{}]], [[{}]]], [[[np.nan]], [[0]]], [[[2]], [[0]]])
         ),
-        *({**DATASET, "start_pos": each} for each in (None, "ab", [0], [0.5, 1], [9, 9], [[0, 0]], {}, object())),
+        *({**DATASET, "start_pos": value} for value in (None, "ab", [0], [0.5, 1], [9, 9], [[0, 0]], {}, object())),
     ],
 )
 def test_junk_is_no_maze_of_maze_dataset(junk: Any) -> None:

@@ -136,12 +136,12 @@ def scramble(number):
 @for_each("shape", [(5, 6), (1, 8), (3, 3), (1, 1)])
 def test_hashes_by_plain_arithmetic(shape):
     levels = np.random.default_rng(0).integers(0, 4, (4, *shape), dtype=np.uint8)
-    for level, found in zip(levels, level_hashes(levels), strict=True):
+    for level, digest in zip(levels, level_hashes(levels), strict=True):
         content, expected = level.tobytes(), 0
         for i in range(0, len(content), 8):
             key = scramble((i // 8 * 0x9E3779B97F4A7C15 + scramble(shape[0] << 32 | shape[1])) % 2**64)
             expected += scramble((int.from_bytes(content[i : i + 8], "little") + key) % 2**64)
-        assert int(found) == expected % 2**64
+        assert int(digest) == expected % 2**64
 
 
 def test_hashes_never_change():
@@ -162,10 +162,10 @@ def test_hashes_tell_all_small_levels_and_shapes_apart():
 def test_the_name_of_a_test_set_is_a_name_of_levels(name):
     family, size = name.split("-")
     for task in ("shortest-path", "diameter"):
-        wanted, given = test_levels(family, int(size), task), load_levels(name, task=task)
-        np.testing.assert_array_equal(given.tiles, wanted.tiles)
-        assert given.config == wanted.config
-        np.testing.assert_array_equal(find_task(task).prepare(load_levels(name).tiles), wanted.tiles)
+        expected, loaded = test_levels(family, int(size), task), load_levels(name, task=task)
+        np.testing.assert_array_equal(loaded.tiles, expected.tiles)
+        assert loaded.config == expected.config
+        np.testing.assert_array_equal(find_task(task).prepare(load_levels(name).tiles), expected.tiles)
 
 
 @for_each("name", ["random-04", "random-0", "random-12345", "random", "-16", "random-16-", "random-1_6", "random-²"])
@@ -175,9 +175,9 @@ def test_other_names_are_none_of_test_sets(name):
 
 
 def test_solve_and_evaluate_take_the_name_of_a_test_set():
-    policy, wanted = "shortest-path-bfs", evaluate("shortest-path-bfs", families="perfect", sizes=7, n=9)
+    policy, expected = "shortest-path-bfs", evaluate("shortest-path-bfs", families="perfect", sizes=7, n=9)
     by_name = evaluate(policy, levels="perfect-7", n=9)
-    assert by_name[0].metrics == wanted[0].metrics
+    assert by_name[0].metrics == expected[0].metrics
     assert [row.levels["name"] for row in by_name] == ["perfect-7"]
     levels = test_levels("perfect", 7, "shortest-path", 9)
     np.testing.assert_array_equal(solve(policy, levels="perfect-7", n=9).levels.tiles, levels.tiles)

@@ -70,13 +70,13 @@ def test_all_files_are_written_or_none(step: str, nth: int, tmp_path: Path, monk
     old, new = {"a": b"a", "c": b"c"}, {"a": b"A", "b": b"B", "c": b"C"}
     for name, content in old.items():
         (tmp_path / name).write_bytes(content)
-    made, calls = getattr(os, step), []
+    original, calls = getattr(os, step), []
 
-    def fail_once(*given: Any) -> None:
-        calls.append(given)
+    def fail_once(*arguments: Any) -> None:
+        calls.append(arguments)
         if len(calls) == nth + 1:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        made(*given)
+        original(*arguments)
 
     monkeypatch.setattr(os, step, fail_once)
     with pytest.raises(OSError, match="No space left on device"):
@@ -88,18 +88,20 @@ def test_all_files_are_written_or_none(step: str, nth: int, tmp_path: Path, monk
 
 def test_only_the_arrays_that_are_wanted_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save_arrays(tmp_path / "a", {"tiles": np.zeros(3), "huge": np.zeros(1 << 20)})
-    read, seen = np.lib.format.read_array, []
+    read, names = np.lib.format.read_array, []
     monkeypatch.setattr(
-        np.lib.format, "read_array", lambda *given, **how: seen.append(given[0].name) or read(*given, **how)
+        np.lib.format,
+        "read_array",
+        lambda *arguments, **options: names.append(arguments[0].name) or read(*arguments, **options),
     )
     assert list(load_arrays(path, ["tiles", "none"], others=True)) == ["tiles"]
     with pytest.raises(ValueError, match=r"it has unknown arrays: huge"):
         load_arrays(path, ["tiles"])
-    assert seen == ["tiles.npy"] * 2
+    assert names == ["tiles.npy"] * 2
 
 
 def test_only_leftovers_of_that_file_are_removed(tmp_path: Path) -> None:
-    kept = {
+    other_files = {
         "a.npz",
         ".a.npz",
         ".a.npz.backup",
@@ -109,11 +111,11 @@ def test_only_leftovers_of_that_file_are_removed(tmp_path: Path) -> None:
         ".b.npz.abcd1234",
         "x.a.npz.abcd1234",
     }
-    for name in {*kept, ".a.npz.abcd1234"}:
+    for name in {*other_files, ".a.npz.abcd1234"}:
         (tmp_path / name).touch()
     (tmp_path / ".a.npz.folder__").mkdir()
     remove_partial(tmp_path / "a.npz")
-    assert set(os.listdir(tmp_path)) == kept | {".a.npz.folder__"}
+    assert set(os.listdir(tmp_path)) == other_files | {".a.npz.folder__"}
 
 
 def test_what_a_killed_process_leaves_is_removed(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_paths_in_the_map_exist() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     named = {word.strip("/") for word in re.findall(r"`([\w/.]+)`", text) if word.endswith((".py", "/"))}
     outside = [path.relative_to(ROOT) for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*.py")]
-    there = "".join(f"/{path}/" for path in [*FILES, *outside, *(path.name for path in ROOT.iterdir())])
-    assert {name for name in named if f"/{name}/" not in there} == set()
+    paths = "".join(f"/{path}/" for path in [*FILES, *outside, *(path.name for path in ROOT.iterdir())])
+    assert {name for name in named if f"/{name}/" not in paths} == set()
     parts = {path.removeprefix("agents/").removeprefix("maze_nca_gym/").split("/")[0] for path in FILES}
     assert {part for part in parts if part not in text} == {"__init__.py"}

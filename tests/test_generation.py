@@ -101,8 +101,8 @@ class TestKinds:
         loopy = inner(generate(rng(), 100, 15, "loops", endpoints=False, loop_fraction=fraction))
         between = np.add.outer(np.arange(15), np.arange(15)) % 2 == 1
         np.testing.assert_array_equal(loopy[:, ~between], perfect[:, ~between])
-        opened = (loopy == Tile.EMPTY)[:, between][perfect[:, between] == Tile.WALL]
-        assert opened.mean() == pytest.approx(fraction, abs=0.02)
+        is_open = (loopy == Tile.EMPTY)[:, between][perfect[:, between] == Tile.WALL]
+        assert is_open.mean() == pytest.approx(fraction, abs=0.02)
         assert (loopy[perfect == Tile.EMPTY] == Tile.EMPTY).all()
 
     @for_each("size", [6, (8, 10)])
@@ -280,14 +280,14 @@ def test_hopeless_random_mazes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_hopeless_caves_are_drawn_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[int] = []
+    chunks: list[int] = []
     monkeypatch.setattr(generation, "CHUNK", 1000)
     monkeypatch.setattr(
-        generation, "kernels", SimpleNamespace(keep_largest_component=lambda levels: drawn.append(levels.size))
+        generation, "kernels", SimpleNamespace(keep_largest_component=lambda levels: chunks.append(levels.size))
     )
     with pytest.raises(ValueError, match=r"none of \d+ caves of size 10 x 10 .* has two tiles"):
         generate(rng(), 1, 10, "caves", wall_probability=1.0)
-    assert max(drawn) == 1000
+    assert max(chunks) == 1000
 
 
 def test_sizes_of_which_hardly_any_level_is_solvable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -235,9 +235,9 @@ class TestHasBorder:
 
 class TestLoadLevels:
     def test_sets_files_tiles_and_drawings(self, tmp_path: Path) -> None:
-        given = LevelSet(SOME, {"seed": 1})
-        assert load_levels(given) is given
-        path = given.save(tmp_path / "levels")
+        level_set = LevelSet(SOME, {"seed": 1})
+        assert load_levels(level_set) is level_set
+        path = level_set.save(tmp_path / "levels")
         assert load_levels(path).config == load_levels(str(path)).config == {"seed": 1}
         for same in (SOME.tolist(), [to_text(level) for level in SOME]):
             np.testing.assert_array_equal(load_levels(same).tiles, SOME)
@@ -250,7 +250,7 @@ class TestLoadLevels:
         np.testing.assert_array_equal(load_levels("S.T\n").tiles, [[[2, 0, 3]]])
 
     @for_each(
-        ("given", "message"),
+        ("source", "message"),
         [
             ("no such file.npz", r"is neither a file, a known name nor a drawing .*; known are the names that"),
             ("", "is neither a file, a known name nor a drawing"),
@@ -263,8 +263,8 @@ class TestLoadLevels:
             (["ST", "S\nT"], r"all levels must have the same shape, got \(1, 2\), \(2, 1\)"),
         ],
     )
-    def test_unknown_levels_are_refused(self, given: Any, message: str) -> None:
-        refused(message, load_levels, given)
+    def test_unknown_levels_are_refused(self, source: Any, message: str) -> None:
+        refused(message, load_levels, source)
 
     @for_each("letters", ["", " #ST", ".# T", ".#*T", ".##T", ".#\nT", 3])
     def test_letters_that_no_drawing_can_have(self, letters: Any) -> None:

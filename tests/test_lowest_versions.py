@@ -24,7 +24,7 @@ TESTS = (
 def lowest(*requirements: str) -> list[str]:
     """Return the requirements pinned to their lowest versions, without requirements of other Pythons."""
     plain = [requirement for requirement in requirements if ";" not in requirement]
-    return [re.sub(r">=([\d.]+).*", r"==\1", each) for each in plain if not each.startswith("torch>")]
+    return [re.sub(r">=([\d.]+).*", r"==\1", text) for text in plain if not text.startswith("torch>")]
 
 
 @pytest.mark.slow
@@ -34,17 +34,23 @@ def test_the_lowest_versions_work(tmp_path: Path) -> None:
     venv.create(tmp_path / "env", with_pip=True)
     python = str(tmp_path / "env" / "bin" / "python")
     extras = project["optional-dependencies"]
-    tests = [each for each in extras["test"] if each.startswith(("pytest", "hypothesis", "networkx", "filelock"))]
+    tests = [
+        requirement
+        for requirement in extras["test"]
+        if requirement.startswith(("pytest", "hypothesis", "networkx", "filelock"))
+    ]
     # lightning-fabric is left out, since it would install torch
-    shown = [each for each in (*extras["gnn"], *extras["train"]) if not each.startswith("lightning")]
+    requirements = [
+        requirement for requirement in (*extras["gnn"], *extras["train"]) if not requirement.startswith("lightning")
+    ]
     install = [python, "-m", "pip", "install", "-q"]
-    subprocess.run([*install, *lowest(*project["dependencies"], *shown), *tests], check=True)
+    subprocess.run([*install, *lowest(*project["dependencies"], *requirements), *tests], check=True)
     subprocess.run([*install, "--no-deps", "-e", str(ROOT)], check=True)
     links.mkdir()
     for name in TORCH:
-        found = distribution(name)
-        for top in {file.parts[0] for file in found.files or () if file.parts[0] not in ("..", "__pycache__")}:
-            (links / top).symlink_to(found.locate_file(top))
+        installed = distribution(name)
+        for top in {file.parts[0] for file in installed.files or () if file.parts[0] not in ("..", "__pycache__")}:
+            (links / top).symlink_to(installed.locate_file(top))
     (site,) = (tmp_path / "env" / "lib").glob("python3*/site-packages")
     (site / "torch.pth").write_text(f"{links}\n")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHONPATH", "PYTEST"))}
@@ -54,8 +60,13 @@ def test_the_lowest_versions_work(tmp_path: Path) -> None:
     assert help.returncode == 0, help.stderr
     # old packages warn of newer ones, which Python shows to nobody and pytest to all; there is no moviepy
     options = ["-q", "-p", "no:cacheprovider", "-o", "filterwarnings=ignore::DeprecationWarning", "-k", "not video"]
-    tried = [str(ROOT / "tests" / name) for name in TESTS]
+    test_files = [str(ROOT / "tests" / name) for name in TESTS]
     result = subprocess.run(
-        [python, "-m", "pytest", *options, *tried], cwd=ROOT, env=environ, capture_output=True, text=True, check=False
+        [python, "-m", "pytest", *options, *test_files],
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert result.returncode == 0, result.stdout[-4000:]

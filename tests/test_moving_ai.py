@@ -72,9 +72,9 @@ class TestMaps:
 
     def test_the_command_line_shows_them(self, files, capsys):
         assert main(["levels", "show", str(files / "yard.map"), "--solution"]) == 0
-        shown = capsys.readouterr().out
-        assert shown.replace("*", ".").split() == ["....#.", "..###.", ".#....", ".##.#."]
-        assert "*" in shown
+        output = capsys.readouterr().out
+        assert output.replace("*", ".").split() == ["....#.", "..###.", ".#....", ".##.#."]
+        assert "*" in output
 
     @for_each(
         ("old", "new", "message"),

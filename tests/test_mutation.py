@@ -173,9 +173,9 @@ class TestFlip:
         children = mutate(rng(), np.repeat(parent[None], 30_000, axis=0), tile_rate=1e-4, source_rate=0.0)
         flips = edits_between(np.repeat(parent[None], 30_000, axis=0), children)
         only_moved = [child for child, edits in zip(children, flips, strict=True) if len(edits) == 2]
-        left = np.mean([child[1, 1] == Tile.TARGET for child in only_moved])
+        fraction_at_first = np.mean([child[1, 1] == Tile.TARGET for child in only_moved])
         assert len(only_moved) > 29_000
-        assert left == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(len(only_moved)))
+        assert fraction_at_first == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(len(only_moved)))
 
     def test_a_target_in_reach_stays(self) -> None:
         parents = np.repeat(parse("#####\n#S..#\n#...#\n#..T#\n#####")[None], 5000, axis=0)

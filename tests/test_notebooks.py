@@ -70,7 +70,7 @@ PATHS = shortest_path(LEVELS)
 
 
 @for_each(
-    ("make", "shown"),
+    ("make", "line"),
     [
         (lambda: LevelSet(LEVELS, {"seed": 3}), "LevelSet(3 levels of 8 x 8 tiles: seed=3)"),
         (lambda: LevelSet(LEVELS[:1]), "LevelSet(1 level of 8 x 8 tiles)"),
@@ -107,9 +107,9 @@ PATHS = shortest_path(LEVELS)
         ),
     ],
 )
-def test_a_prompt_shows_one_line_that_says_what_it_is(make, shown):
+def test_a_prompt_shows_one_line_that_says_what_it_is(make, line):
     text = repr(make())
-    assert text.startswith(shown)
+    assert text.startswith(line)
     assert text.endswith(")")
     assert "\n" not in text
     assert len(text) < 300
@@ -175,31 +175,31 @@ def test_vector_environments_show_their_levels():
 
 def test_policies_show_their_facts():
     policy = load("nca-shortest-path-hinted")
-    shown = facts(policy._repr_html_())
-    assert shown["policy"] == "NCA"
-    assert shown["weights"] == "1,785, as the paper counts them"
-    assert shown["exact"] == "yes"
-    assert {label: shown[label] for label in policy_facts(policy)} == policy_facts(policy)
+    table = facts(policy._repr_html_())
+    assert table["policy"] == "NCA"
+    assert table["weights"] == "1,785, as the paper counts them"
+    assert table["exact"] == "yes"
+    assert {label: table[label] for label in policy_facts(policy)} == policy_facts(policy)
 
 
 class TestAnimate:
     def test_it_ends_on_the_optimal_path_and_plays_inline(self, tmp_path):
-        found = animate("shortest-path-bfs", "SmallCorridor")
+        animation = animate("shortest-path-bfs", "SmallCorridor")
         length = int(canonical_shortest_path(prefab("SmallCorridor")).sum())
-        n_iterations = int(re.fullmatch(r"shortest-path-bfs: (\d+) iterations", found.title)[1])
+        n_iterations = int(re.fullmatch(r"shortest-path-bfs: (\d+) iterations", animation.title)[1])
         assert length <= n_iterations <= 2 * length + 2
-        with picture(found._repr_html_(), "gif") as shown:
-            assert shown.n_frames > 20
-            assert "loop" in shown.info
-        path = found.save(tmp_path / "episode.gif")
-        assert path.read_bytes() == found.gif
-        assert repr(found) == f"Animation(title={found.title!r})"
+        with picture(animation._repr_html_(), "gif") as image:
+            assert image.n_frames > 20
+            assert "loop" in image.info
+        path = animation.save(tmp_path / "episode.gif")
+        assert path.read_bytes() == animation.gif
+        assert repr(animation) == f"Animation(title={animation.title!r})"
 
     def test_as_many_iterations_as_asked_for_of_any_policy_and_level(self):
-        found = animate(load("diameter"), "#####\n#...#\n#.#.#\n#####", 3, fps=50)
-        assert found.title == "DiameterNCA: 3 iterations"
-        with picture(found._repr_html_(), "gif") as shown:
-            assert shown.info["duration"] == 20
+        animation = animate(load("diameter"), "#####\n#...#\n#.#.#\n#####", 3, fps=50)
+        assert animation.title == "DiameterNCA: 3 iterations"
+        with picture(animation._repr_html_(), "gif") as image:
+            assert image.info["duration"] == 20
 
     @for_each(
         ("arguments", "message"),
@@ -216,11 +216,11 @@ class TestAnimate:
 
 def test_solved_levels_show_figures_and_an_episode():
     levels = LevelSet(generate(np.random.default_rng(0), 3, (4, 4), "perfect", endpoints=True))
-    found = solve(load("shortest-path-bfs"), levels=levels)
-    shown = facts(found._repr_html_())
-    assert shown["number of levels"] == "3"
-    assert shown[f"solved within {found.n_steps} iterations"] == "100.00 %"
-    with picture(found._repr_html_(), "gif") as episode:
+    solved = solve(load("shortest-path-bfs"), levels=levels)
+    table = facts(solved._repr_html_())
+    assert table["number of levels"] == "3"
+    assert table[f"solved within {solved.n_steps} iterations"] == "100.00 %"
+    with picture(solved._repr_html_(), "gif") as episode:
         assert episode.n_frames > 1
 
 
@@ -230,8 +230,8 @@ def cells(html: str) -> list[list[str]]:
 
 class TestResults:
     def test_evaluate(self):
-        found = evaluate(["shortest-path-bfs", "depth-first"], families="random", sizes=[5, 6], n=4)
-        head, *rows = cells(found._repr_html_())
+        results = evaluate(["shortest-path-bfs", "depth-first"], families="random", sizes=[5, 6], n=4)
+        head, *rows = cells(results._repr_html_())
         assert head[:3] == ["policy", "levels", "n"]
         assert [row[:3] for row in rows] == [
             [name, levels, "4"] for name in ("shortest-path-bfs", "depth-first") for levels in ("random-5", "random-6")
@@ -247,13 +247,13 @@ class TestResults:
     def test_all_results_have_one_form(self, command, tmp_path):
         """Results of sweeps and of the paper's tables have the same class; `test_sweeps.py` tests some of them."""
         where = {"levels": "dt-net-9"} if command is evaluate else {"sets": "dt-net-9"}
-        found = command(policies=["shortest-path-bfs", "nca-shortest-path-small"], n=3, **where)
-        assert isinstance(found, Results)
-        assert [*found] == [found[0], found[1]] == [*found.rows[:2]]
-        (head, *rows), records = cells(found._repr_html_()), found.records()
-        assert head == [*found[0].texts, *found[0].cells]
-        for row, shown, record in zip(found, rows, records, strict=True):
-            assert shown == [*row.texts.values(), *(it.text(found.digits) for it in row.cells.values())]
+        results = command(policies=["shortest-path-bfs", "nca-shortest-path-small"], n=3, **where)
+        assert isinstance(results, Results)
+        assert [*results] == [results[0], results[1]] == [*results.rows[:2]]
+        (head, *rows), records = cells(results._repr_html_()), results.records()
+        assert head == [*results[0].texts, *results[0].cells]
+        for row, texts, record in zip(results, rows, records, strict=True):
+            assert texts == [*row.texts.values(), *(it.text(results.digits) for it in row.cells.values())]
             ends = {name: (it.value, it.low, it.high) for name, it in row.cells.items()}
             assert {name: tuple(record[name + end] for end in ("", "_low", "_high")) for name in ends} == ends
             assert {name: record[name] for name in row.facts} == row.facts

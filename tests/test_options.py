@@ -244,8 +244,8 @@ def test_any_value_in_range_survives_words_and_none_outside_does(names, data):
     option = EVERY[name]
     bounds = [rule for rule in option.rules if isinstance(rule, Between)]
     low, high = bounds[0].least, min(bounds[0].most, 2**53)
-    whole = "int" in str(option.type)
-    value = data.draw(st.integers(int(low), int(high)) if whole else st.floats(low, high))
+    is_integer = "int" in str(option.type)
+    value = data.draw(st.integers(int(low), int(high)) if is_integer else st.floats(low, high))
     assert read_values({name: option}, ["--" + name, repr(value)], "it") == {name: value}
     with pytest.raises(ValueError, match=r"must be (from|at least)"):
         option.check(low - 1)
@@ -273,8 +273,8 @@ FIRST = {
 
 
 def words_of(name: str) -> list[str]:
-    given, options = FIRST.get(name, {}), EVERY_COMMAND[name].options
-    return [*name.split(), *(v if options[o].style.positional else f"--{o}={v}" for o, v in given.items())]
+    values, options = FIRST.get(name, {}), EVERY_COMMAND[name].options
+    return [*name.split(), *(v if options[o].style.positional else f"--{o}={v}" for o, v in values.items())]
 
 
 def not_allowed(option: Option) -> Iterator[tuple[Any, str]]:
@@ -301,7 +301,7 @@ def test_every_command_refuses_what_its_options_say_and_leaves_nothing(name, com
     for option in all_options(command).values():
         wrong = [(str(value), message) for value, message in not_allowed(option)]
         wrong += [("many", "expected, got 'many'")] if option.type in (int, float, int | None) else []
-        refused += [(option.name.replace("_", "-"), *each) for each in wrong if not option.style.positional]
+        refused += [(option.name.replace("_", "-"), *case) for case in wrong if not option.style.positional]
     for option, value, message in refused:
         assert main([*words_of(name), f"--{option}={value}"]) == 2, (option, value)
         out, err = capsys.readouterr()
@@ -316,7 +316,7 @@ def test_every_command_refuses_what_its_options_say_and_leaves_nothing(name, com
 @pytest.mark.parametrize("name", [name for name, command in EVERY_COMMAND.items() if command.function])
 def test_every_function_refuses_the_same(name, command_line):
     command = EVERY_COMMAND[name]
-    of_function = {n: each for n, each in all_options(command).items() if each.group is not command.run}
+    of_function = {n: entry for n, entry in all_options(command).items() if entry.group is not command.run}
     options = {**of_function, **options_of_call(command.function)}
     for option in options.values():
         for value, message in not_allowed(option):

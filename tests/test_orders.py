@@ -218,8 +218,8 @@ class TestTraining:
     def test_a_run_and_its_model(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         folder = tmp_path / "run"
         words = [f"--{name.replace('_', '-')}={value}" for name, value in (TINY | {"sizes": 6}).items()]
-        shown = ["--threads=1", f"--out={folder}"]
-        assert main(["train", "fast", "--order", ORDER, "--guidance", "1", *words, *shown]) == 0
+        options = ["--threads=1", f"--out={folder}"]
+        assert main(["train", "fast", "--order", ORDER, "--guidance", "1", *words, *options]) == 0
         assert "shortest-path-DLRU" in capsys.readouterr().out
         model = load(str(folder / "model.safetensors"))
         assert model.task == "shortest-path-DLRU"

@@ -26,8 +26,8 @@ NEEDED = "import torch, gymnasium, numba, scipy, pygame, safetensors, docstring_
 
 
 def test_the_smoke_test_has_every_command() -> None:
-    tried = {" ".join(command.split()[:2]) for command in COMMANDS} | {command.split()[0] for command in COMMANDS}
-    assert {name for name, _ in commands()} <= tried
+    names = {" ".join(command.split()[:2]) for command in COMMANDS} | {command.split()[0] for command in COMMANDS}
+    assert {name for name, _ in commands()} <= names
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -62,9 +62,9 @@ def test_matplotlib_is_imported_whatever_backend_is_asked_for(backend: str) -> N
     environ = {**os.environ, "MPLBACKEND": backend}
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (kept, named) = done.stdout.strip().split("|")
+    (present, named) = done.stdout.strip().split("|")
     assert named == backend
-    assert (kept == backend) == backend.startswith("module://")
+    assert (present == backend) == backend.startswith("module://")
 
 
 @pytest.mark.usefixtures("command_line")
@@ -85,9 +85,9 @@ def test_a_picture_that_cannot_be_drawn_changes_no_result(
         f"train fast --device cpu --out out {small}": "model.safetensors",
     }.items():
         assert main(command.split()) == 0, command
-        said = capsys.readouterr()
-        assert "a picture is missing, as drawing it failed: no latex; the results are complete" in said.err
-        assert "Traceback" not in said.err
+        output = capsys.readouterr()
+        assert "a picture is missing, as drawing it failed: no latex; the results are complete" in output.err
+        assert "Traceback" not in output.err
         assert (Path("out") / results).exists()
         assert not {".png", ".gif"} & {path.suffix for path in Path("out").iterdir()}
         shutil.rmtree("out")

@@ -36,8 +36,8 @@ OFTEN = {"log_every": 1, "validate_every": 2, "device": "cpu"}
 @pytest.fixture(scope="module", autouse=True)
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """The examples as modules. Their import registers the tasks."""
-    with own_tasks(tmp_path_factory.mktemp("own")) as found:
-        yield found
+    with own_tasks(tmp_path_factory.mktemp("own")) as loaded:
+        yield loaded
 
 
 def generated(task: str, n: int = 12, size: int = 9) -> Any:
@@ -64,11 +64,11 @@ def test_terrain_against_networkx(modules: dict[str, Any]) -> None:
                         graph.add_edge((row, col), near, weight=int(costs[tiles[near]]))
             source, target = (tuple(np.argwhere(tiles == end)[0].tolist()) for end in (Tile.SOURCE, Tile.TARGET))
             assert length(tiles, path, costs) == networkx.dijkstra_path_length(graph, source, target)
-    shown = task.guide(levels)
+    guidance = task.guide(levels)
     starts = np.stack([np.where(tiles == Tile.SOURCE) for tiles in levels])[:, :, 0]
-    hops = shown.after[np.arange(len(levels)), starts[:, 0], starts[:, 1]]
+    hops = guidance.after[np.arange(len(levels)), starts[:, 0], starts[:, 1]]
     np.testing.assert_array_equal(hops, task.solve(levels).sum(axis=(1, 2)) - 1)
-    assert (shown.channels.sum(axis=1) <= 1).all()
+    assert (guidance.channels.sum(axis=1) <= 1).all()
 
 
 def test_what_is_no_cheapest_path() -> None:
@@ -105,35 +105,35 @@ def test_no_answer_with_one_tile_more_or_less_is_optimal(name: str) -> None:
 @for_each("task", EXAMPLES)
 @for_each("suffix", [".npz", ".txt"])
 def test_files_of_levels(task: str, suffix: str, tmp_path: Path) -> None:
-    found, file = find_task(task), tmp_path / f"{task}{suffix}"
+    definition, file = find_task(task), tmp_path / f"{task}{suffix}"
     levels = generate(file, n=3, size=6, task=task)
-    np.testing.assert_array_equal(load_levels(file, found).tiles, levels.tiles)
-    assert (levels.tiles == found.generate(np.random.default_rng(0), 3, 6)).all()
-    model = NCA(found.n_tiles, 8, task=task, n_iterations=2)
+    np.testing.assert_array_equal(load_levels(file, definition).tiles, levels.tiles)
+    assert (levels.tiles == definition.generate(np.random.default_rng(0), 3, 6)).all()
+    model = NCA(definition.n_tiles, 8, task=task, n_iterations=2)
     assert evaluate({"mine": model}, levels=file, steps=2)[0].evaluation.n_levels == 3
 
 
 @pytest.mark.parametrize("task", EXAMPLES)
 class TestATaskWithMarks:
     def test_environments(self, task: str) -> None:
-        found = find_task(task)
+        definition = find_task(task)
         single = gym.make(IDS[task], size=7, render_mode="ansi")
         observation, info = single.reset(seed=5)
         tiles = observation["maze"].argmax(axis=0).astype(np.uint8)
-        np.testing.assert_array_equal(parse(single.render().split(":\n")[-1], found.letters), tiles)
+        np.testing.assert_array_equal(parse(single.render().split(":\n")[-1], definition.letters), tiles)
         action = np.zeros(single.action_space.shape, np.float32)
-        action[found.drawn] = found.solve(tiles[None])[0]
-        np.testing.assert_array_equal(info["target"], action[found.drawn])
+        action[definition.drawn] = definition.solve(tiles[None])[0]
+        np.testing.assert_array_equal(info["target"], action[definition.drawn])
         _, _, ended, _, info = single.step(action)
         assert ended
         assert info["complete"]
         vector = gym.make_vec(IDS[task], num_envs=3, size=7)
         first = vector.reset(seed=5)[0]["maze"]
         np.testing.assert_array_equal(first[0], observation["maze"])
-        given = to_text(tiles, letters=found.letters)
-        np.testing.assert_array_equal(vector.reset(options={"level": given})[0]["maze"][1], observation["maze"])
+        text = to_text(tiles, letters=definition.letters)
+        np.testing.assert_array_equal(vector.reset(options={"level": text})[0]["maze"][1], observation["maze"])
         with pytest.raises(ValueError, match=f"tiles of the task '{task}' are 0 to"):
-            single.reset(options={"level": np.full_like(tiles, found.n_tiles)})
+            single.reset(options={"level": np.full_like(tiles, definition.n_tiles)})
 
     def test_sets_and_files(self, task: str, tmp_path: Path) -> None:
         tests = levels_to_test("random", 6, task, 8)
@@ -163,24 +163,24 @@ class TestATaskWithMarks:
         session = Session(NCA(find_task(task).n_tiles, 8, task=task, n_iterations=2), "mine", 0, size=7)
         session.step()
         tiles = session.snapshot.tiles
-        own = tuple(np.argwhere(tiles == (4 if tiles.max() > 3 else 0))[0].tolist())
-        stroke = begin_stroke(tiles, own, Tool.WALLS)
-        edit = stroke(own, own)
+        marked = tuple(np.argwhere(tiles == (4 if tiles.max() > 3 else 0))[0].tolist())
+        stroke = begin_stroke(tiles, marked, Tool.WALLS)
+        edit = stroke(marked, marked)
         assert isinstance(edit, Paint)
         session.edit(edit)
-        assert session.snapshot.tiles[own] == Tile.WALL
+        assert session.snapshot.tiles[marked] == Tile.WALL
         assert session.snapshot.draw().shape[2] == 3
 
     @for_each("kind", MUTATIONS)
     def test_offspring_are_levels_of_the_task(self, task: str, kind: str) -> None:
-        parents, found = generated(task, n=40), find_task(task)
-        children = mutate(np.random.default_rng(0), parents, kind, found)
+        parents, definition = generated(task, n=40), find_task(task)
+        children = mutate(np.random.default_rng(0), parents, kind, definition)
         assert (children != parents).any(axis=(1, 2)).all()
-        assert found.is_answer(found.solve(children)).all()
-        numbers = [np.array([(tiles == each).sum(axis=(1, 2)) for each in (2, 3)]) for tiles in (parents, children)]
+        assert definition.is_answer(definition.solve(children)).all()
+        numbers = [np.array([(tiles == end).sum(axis=(1, 2)) for end in (2, 3)]) for tiles in (parents, children)]
         np.testing.assert_array_equal(*numbers)
-        own, moved = parents > Tile.TARGET, (parents != children) & (parents > Tile.TARGET)
-        assert moved.sum() <= own.sum() * (0.3 if kind == "swaps" else 0.1)
+        marked, moved = parents > Tile.TARGET, (parents != children) & (parents > Tile.TARGET)
+        assert moved.sum() <= marked.sum() * (0.3 if kind == "swaps" else 0.1)
         if kind == "swaps":
             np.testing.assert_array_equal(*(np.sort(tiles.reshape(40, -1)) for tiles in (parents, children)))
 
@@ -234,8 +234,8 @@ def test_a_parent_stays_if_all_its_offspring_lose_an_end() -> None:
 def test_guidance_is_learned(task: str, tmp_path: Path) -> None:
     pooled = {"n_iterations": None, "pool_size": 16, "pool_steps": (2, 4), "families": ("random",)}
     model = train("guided", out=tmp_path, task=task, **{**TINY, **pooled, "n_channels": 16}, **OFTEN)
-    shown = (*find_task(task).answers, *find_task(task).guided)
-    assert model.channel_names[: len(shown)] == shown
+    channels = (*find_task(task).answers, *find_task(task).guided)
+    assert model.channel_names[: len(channels)] == channels
 
 
 def test_tiles_have_the_colours_of_their_kinds() -> None:
@@ -289,12 +289,12 @@ def test_a_function_of_one_level_is_called_once_for_each() -> None:
 
 
 def test_a_test_set_by_name_has_the_tasks_own_tiles(modules: dict[str, Any]) -> None:
-    wanted = levels_to_test("random", 5, "weighted-terrain").tiles
+    expected = levels_to_test("random", 5, "weighted-terrain").tiles
     env = gym.make("MazeWeightedTerrain-v0", levels="random-5", in_order=True).unwrapped
-    for level in wanted[:3]:
+    for level in expected[:3]:
         env.reset()
         np.testing.assert_array_equal(env.state.tiles[0], level)  # type: ignore[attr-defined]
-    assert wanted.max() > Tile.TARGET
+    assert expected.max() > Tile.TARGET
 
 
 @for_each("task", IDS)

@@ -153,8 +153,8 @@ def test_citation_is_the_readmes() -> None:
     citation, readme = read("CITATION.cff"), read("README.md")
     title, authors = (re.search(rf" {key} += {{(.*)}},", readme)[1] for key in ("title", "author"))
     assert f"\n  title: {title}\n" in citation
-    families, given = (re.findall(rf"{key}-names: (.*)", citation) for key in ("family", "given"))
-    assert " and ".join(map(", ".join, zip(families, given, strict=True))) == authors
+    families, first_names = (re.findall(rf"{key}-names: (.*)", citation) for key in ("family", "given"))
+    assert " and ".join(map(", ".join, zip(families, first_names, strict=True))) == authors
 
 
 def test_hosted_tests_run_on_every_supported_python() -> None:
@@ -210,12 +210,12 @@ def test_wheel_has_the_page_without_its_policies(copy: Path) -> None:
 def test_long_description_links_into_the_repository_and_to_the_site(
     monkeypatch: pytest.MonkeyPatch, address: str, site: str
 ) -> None:
-    given: dict[str, str] = {}
-    monkeypatch.setattr("setuptools.setup", lambda **options: given.update(options))
+    namespace: dict[str, str] = {}
+    monkeypatch.setattr("setuptools.setup", lambda **options: namespace.update(options))
     monkeypatch.setenv("REPOSITORY_URL", address)
     monkeypatch.setenv("SITE_URL", f"{site}/")
     runpy.run_path(str(ROOT / "setup.py"))
-    description = given["long_description"]
+    description = namespace["long_description"]
     targets = re.findall(r"\]\(([^)\s#]+)", description)
     assert len(targets) >= 8
     if address:
@@ -267,7 +267,7 @@ def test_editors_and_type_checkers_find_every_name_of_every_door_and_every_optio
     lines += [f"{door}.misspelt  # type: ignore" for door in DOORS]  # which warns if that is no mistake
     for call, (correct, *wrong) in OPTIONS.items():
         lines += [f"maze_nca_gym.agents.{call.format(correct)}"]
-        lines += [f"maze_nca_gym.agents.{call.format(each)}  # type: ignore" for each in wrong]
+        lines += [f"maze_nca_gym.agents.{call.format(wrong_options)}  # type: ignore" for wrong_options in wrong]
     (tmp_path / "doors.py").write_text("\n".join(lines))
     (tmp_path / "mypy.ini").write_text("[mypy]\n[mypy-torch.*]\nfollow_imports = skip")  # which takes longest
     options = {"pyright": ["--pythonpath"], "mypy": ["--warn-unused-ignores", "--python-executable"]}[checker]
@@ -300,7 +300,7 @@ def test_a_name_means_one_thing_at_all_doors() -> None:
     for module in map(importlib.import_module, DOORS):
         for name in module.__all__:
             meanings.setdefault(name, []).append(getattr(module, name))
-    several = {name for name, found in meanings.items() if any(each is not found[0] for each in found)}
+    several = {name for name, objects in meanings.items() if any(item is not objects[0] for item in objects)}
     assert several == {"generate"}  # of `agents` it is the command, which writes a file of what that of `mazes` returns
 
 

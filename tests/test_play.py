@@ -40,9 +40,9 @@ SCRIPTS = ("parts.js", "levels.js", "rules.js", "kernel.js", "automaton.js")
 
 def test_its_policies_are_those_of_the_package():
     """`python -m tools.make_play` writes the files."""
-    written = {path.name: path.read_bytes() for path in (PAGE / "policies").glob("*")}
-    assert written == make_play.files()
-    assert sum(map(len, written.values())) < 1_000_000
+    files = {path.name: path.read_bytes() for path in (PAGE / "policies").glob("*")}
+    assert files == make_play.files()
+    assert sum(map(len, files.values())) < 1_000_000
 
 
 MISTAKES = {
@@ -148,9 +148,9 @@ class Case:
     def json(self):
         _, height, width = self.tiles.shape
         levels = self.tiles.ravel().tolist()
-        rest = {"height": height, "width": width, "levels": levels, "checkpoints": self.checkpoints}
-        rest["joins"] = self.joins or ()
-        return json.dumps({"policy": json.loads(to_json(policy_of(self.name), self.name)), **rest})
+        parts = {"height": height, "width": width, "levels": levels, "checkpoints": self.checkpoints}
+        parts["joins"] = self.joins or ()
+        return json.dumps({"policy": json.loads(to_json(policy_of(self.name), self.name)), **parts})
 
     def states(self, content):
         """Return (N, checkpoints, C, H, W) states from the page's numbers, which come tile by tile."""
@@ -165,9 +165,9 @@ class Case:
     def check(self, content):
         states = self.states(content)
         for before, after in self.pairs:
-            here = [states[:, self.checkpoints.index(k)] for k in (before, after)]
-            expected = rollout(self.policy, self.maze, 1, here[0].contiguous(), start_step=self.step_of(before))
-            torch.testing.assert_close(here[1], expected, atol=1e-4, rtol=0)
+            pair = [states[:, self.checkpoints.index(k)] for k in (before, after)]
+            expected = rollout(self.policy, self.maze, 1, pair[0].contiguous(), start_step=self.step_of(before))
+            torch.testing.assert_close(pair[1], expected, atol=1e-4, rtol=0)
         state = torch.zeros_like(states[:, 0])
         for iteration in range(self.n_steps):
             state = rollout(self.policy, self.maze, 1, state, start_step=self.step_of(iteration))
@@ -191,8 +191,8 @@ class TestNode:
         """Return the JSON that a script prints after the page's scripts."""
         texts = [(PAGE / name).read_text() for name in (*SCRIPTS, "policies/nca-shortest-path-healing-hinted.js")]
         named = "const {levels, Automaton} = MazePlay, [policy] = Object.values(MazePlay.loaded);"
-        whole = "\n".join([*texts, named, script])
-        return json.loads(subprocess.run(["node"], input=whole, text=True, capture_output=True, check=True).stdout)
+        program = "\n".join([*texts, named, script])
+        return json.loads(subprocess.run(["node"], input=program, text=True, capture_output=True, check=True).stdout)
 
     def test_levels_of_all_families_are_solvable(self):
         script = """
@@ -200,9 +200,9 @@ class TestNode:
             const drawn = families.map((family) => seeds.map((seed) => levels.generate(family, 6 + 3 * seed, seed)));
             console.log(JSON.stringify(drawn.flat().map((level) => levels.toText(level))));
         """
-        drawn = self.run(script)
-        assert len(drawn) == 6 * 8
-        for size, text in zip(cycle(range(6, 30, 3)), drawn, strict=False):
+        levels = self.run(script)
+        assert len(levels) == 6 * 8
+        for size, text in zip(cycle(range(6, 30, 3)), levels, strict=False):
             tiles = parse(text)
             assert tiles.shape == (size + 2, size + 2)
             assert (tiles[[0, -1]] == 1).all()
@@ -236,15 +236,15 @@ class TestNode:
             tiles.flat[rng.choice(tiles.size, 2, replace=False)] = 2, 3
             portals = rng.integers(0, tiles.size, (n_portals, 2)).tolist()
             cases.append((tiles, EDGES[number % len(EDGES)], portals))
-        given = json.dumps([(to_text(tiles), edges, portals) for tiles, edges, portals in cases])
-        found = self.run(f"""
-            console.log(JSON.stringify({given}.map(([text, edges, portals]) => {{
+        inputs = json.dumps([(to_text(tiles), edges, portals) for tiles, edges, portals in cases])
+        results = self.run(f"""
+            console.log(JSON.stringify({inputs}.map(([text, edges, portals]) => {{
               const level = levels.joined(levels.parse(text, 0), edges, portals), link = levels.encode(level);
               const again = levels.decode(link), far = levels.distances(level, level.tiles.indexOf(3));
               return [again.doors ? again.doors.map((there) => [...there]) : null, [...far], levels.toText(again)];
             }})));
         """)
-        for (tiles, edges, portals), (doors, far, text) in zip(cases, found, strict=True):
+        for (tiles, edges, portals), (doors, far, text) in zip(cases, results, strict=True):
             places = np.stack(np.unravel_index(np.reshape(portals, (-1, 2)).astype(int), tiles.shape), axis=-1)
             graph = Graph.of(tiles, edges, places.tolist())
             assert doors == (None if edges == "closed" and not portals else graph.doors.tolist())
@@ -253,7 +253,7 @@ class TestNode:
 
     def test_mistakes_are_named(self):
         tries = [f"() => {call}" for call in MISTAKES]
-        found = self.run(f"""
+        messages = self.run(f"""
             const torus = levels.joined(levels.filled(3, 3, 0), "torus");
             const extra = [["mud", "m"], ["sand", "s"]].map(([name, letter]) => ({{name, letter}}));
             const own = {{...policy, kinds: [...policy.kinds, ...extra], levels: []}};
@@ -261,8 +261,8 @@ class TestNode:
             const said = (call) => {{ try {{ call(); return ''; }} catch (error) {{ return error.message; }} }};
             console.log(JSON.stringify([{", ".join(tries)}].map(said)));
         """)
-        for (call, said), message in zip(MISTAKES.items(), found, strict=True):
-            assert re.search(said, message), call
+        for (call, expected), message in zip(MISTAKES.items(), messages, strict=True):
+            assert re.search(expected, message), call
 
     @pytest.mark.parametrize("task", EXAMPLES)
     def test_an_exported_page_judges_the_levels_that_came_with_it(self, task, tmp_path):
@@ -287,12 +287,12 @@ class TestNode:
             console.log(JSON.stringify({policies, found, levels: policy.levels}));
         """
         words = "\n".join(part for part in scripts[:-2] if "document" not in part)
-        said = json.loads(
+        verdicts = json.loads(
             subprocess.run(["node"], input=words + script, text=True, capture_output=True, check=True).stdout
         )
-        assert said["policies"] == [{"name": "own", "task": task, "about": ""}]
-        assert said["found"] == [[True, False, 5 * len(find_task(task).answers), None, True]] * 24
-        for row in said["levels"]:
+        assert verdicts["policies"] == [{"name": "own", "task": task, "about": ""}]
+        assert verdicts["found"] == [[True, False, 5 * len(find_task(task).answers), None, True]] * 24
+        for row in verdicts["levels"]:
             tiles = parse(row["level"], find_task(task).letters)
             solved = find_task(task).solve(tiles[None]).reshape(-1, tiles.size)
             assert [np.flatnonzero(path).tolist() for path in solved] == row["answer"]
@@ -316,23 +316,23 @@ class TestNode:
     def test_a_drawing_is_the_level_that_it_is_in_python(self):
         rng = np.random.default_rng(2)
         rows = rng.choice([*". #"], (200, 4, 4), p=[0.2, 0.6, 0.2])
-        drawn = [
+        drawings = [
             "\n".join([f"S{row[:-1]}", *rest, f"{last[:-1]}T"])
             for row, *rest, last in ([*map("".join, level)] for level in rows)
         ]
-        drawn += [text[:-2] + text[-1] for text in drawn[:20]]  # a row that is too short
+        drawings += [text[:-2] + text[-1] for text in drawings[:20]]  # a row that is too short
         script = """
             const read = (text) => { try { return levels.toText(levels.parse(text, 0)); } catch { return ""; } };
             console.log(JSON.stringify(texts.map(read)));
         """
-        texts, refused = DRAWINGS + drawn, 0
-        found = self.run(f"const texts = {json.dumps(texts)};{script}")
-        for text, here in zip(texts, found, strict=True):
+        texts, refused = DRAWINGS + drawings, 0
+        results = self.run(f"const texts = {json.dumps(texts)};{script}")
+        for text, result in zip(texts, results, strict=True):
             try:
                 expected = to_text(parse(text.removeprefix("\ufeff")))
             except ValueError:
                 expected, refused = "", refused + 1
-            assert here == expected, text
+            assert result == expected, text
         assert refused == 20
 
     def test_octile_maps_are_read(self):
@@ -345,8 +345,8 @@ class TestNode:
         text = "type octile\nheight 2\nwidth 4\nmap\n.GSW\n..@T\n"
         (tmp_path / "all.map").write_text(text)
         rows = self.run(f"console.log(JSON.stringify(levels.toText(levels.parse({json.dumps(text)}, 1)).split('\\n')))")
-        drawn = "\n".join(rows).replace("S", ".").replace("T", ".")
-        assert drawn == to_text(load_levels(tmp_path / "all.map")[0])
+        drawing = "\n".join(rows).replace("S", ".").replace("T", ".")
+        assert drawing == to_text(load_levels(tmp_path / "all.map")[0])
 
     def test_a_page_without_its_policies_says_so(self):
         stubs = """
@@ -354,8 +354,8 @@ class TestNode:
             globalThis.document = {getElementById: (id) => (id === 'message' ? message : null)};
         """
         page = "\n".join((PAGE / name).read_text() for name in ("stage.js", "page.js"))
-        said = self.run(f"{stubs}\n{page}\nconsole.log(JSON.stringify([message.hidden, message.textContent]));")
-        assert said == [False, "The list of policies, policies/list.js, is missing or damaged."]
+        message = self.run(f"{stubs}\n{page}\nconsole.log(JSON.stringify([message.hidden, message.textContent]));")
+        assert message == [False, "The list of policies, policies/list.js, is missing or damaged."]
 
     def test_the_way_back_is_the_way_there(self):
         equal = self.run("""
@@ -391,10 +391,10 @@ class TestNode:
             delete globalThis.WebAssembly;
             console.log(JSON.stringify([...found, run()]));
         """
-        (fast, there), (slow, expected) = self.run(script)
+        (fast, state), (slow, expected) = self.run(script)
         assert (fast, slow) == (True, False)
         assert max(expected) > 0.01
-        np.testing.assert_allclose(there, expected, atol=1e-5)
+        np.testing.assert_allclose(state, expected, atol=1e-5)
 
     def test_a_wall_across_the_path_is_gone_around(self):
         """After edits and damage, the path is the path of a rollout from zero."""
@@ -443,16 +443,16 @@ class TestChromium:
         assert 'role="alert" hidden' in page
 
     @pytest.mark.parametrize(
-        ("link", "said"),
+        ("link", "message"),
         [
             ("#policy=nobody", "no policy called “nobody”"),
             ("#level=9x9.zz", "The link to this level is damaged"),
             ("#level=999x999.zz", "The map is too large: 999 x 999"),
         ],
     )
-    def test_bad_links_are_named_and_the_page_goes_on(self, link, said, tmp_path):
+    def test_bad_links_are_named_and_the_page_goes_on(self, link, message, tmp_path):
         page = serve.dump_page((PAGE / "index.html").as_uri() + link, tmp_path)
-        assert said in page
+        assert message in page
         assert "iteration <b>" in page
 
     def test_a_page_of_ones_own_draws_its_tiles_and_refuses_what_it_does_not_know(self, tmp_path):
@@ -484,10 +484,10 @@ class TestChromium:
         """
         page = export(policy_of("weighted-terrain"), tmp_path / "own.html", name="own")
         other = to_json(policy_of("nearest-target"), "other").decode()
-        said = serve.ask_page(page, f"const other = {other};{script}", tmp_path / "profile")
-        assert said[:5] == ["Weighted terrain, answered by a cellular automaton", True, True, "own", "own"]
-        assert "does not know the inputs what of strange" in said[5]
-        assert said[6:] == [None, True, "Nearest target, answered by a cellular automaton", "other", 4]
+        messages = serve.ask_page(page, f"const other = {other};{script}", tmp_path / "profile")
+        assert messages[:5] == ["Weighted terrain, answered by a cellular automaton", True, True, "own", "own"]
+        assert "does not know the inputs what of strange" in messages[5]
+        assert messages[6:] == [None, True, "Nearest target, answered by a cellular automaton", "other", 4]
 
     def ask(self, tmp_path, script):
         """Return the result of a script on the page."""
@@ -502,9 +502,9 @@ class TestChromium:
             return [heading.width, page.documentElement.scrollWidth];
         """
         script = f'page.documentElement.classList.remove("embedded"); {script}'
-        heading, whole = serve.ask_narrow_page(PAGE, page, 390, script, tmp_path)
+        heading, page_width = serve.ask_narrow_page(PAGE, page, 390, script, tmp_path)
         assert heading > 330
-        assert whole <= 390
+        assert page_width <= 390
 
     def test_keys_draw_and_bring_the_ends(self, tmp_path):
         script = """
@@ -518,9 +518,9 @@ class TestChromium:
             ["Enter", "Enter", "s", "ArrowDown", "ArrowUp"].forEach(press);
             return [kinds.slice(-6), tiles.filter((kind) => kind === 2).length, find("#said").textContent, state.demo];
         """
-        (first, *then), n_sources, said, demo = self.ask(tmp_path, script)
+        (first, *then), n_sources, messages, demo = self.ask(tmp_path, script)
         assert (then[:3], n_sources, demo) == ([1 - first, first, 2], 1, None)
-        assert re.fullmatch(r"Row \d+, column \d+: source", said)
+        assert re.fullmatch(r"Row \d+, column \d+: source", messages)
 
     def test_portals_and_edges_by_keys_mouse_and_link(self, tmp_path):
         script = """
@@ -561,16 +561,16 @@ class TestChromium:
             await wait(50);
             return [...said, state.policy.name, find("#message span").textContent];
         """
-        said = self.ask(tmp_path, script)
-        assert said[0] == "torus"
-        width = said[1]
-        assert said[2:4] == ["torus", make_play.POLICIES[0]]
-        assert said[4] == ["[[5,5]]", f"[[5,{5 + width}]]"]
-        assert said[5] == "[[5,40],[9,11]]"  # on an end of another portal there is no room
-        assert said[6] == "[[5,40],[9,9]]"
-        assert said[7:10] == [["torus", "5-40"], True, "[]"]
-        assert said[10] == make_play.POLICIES[0]
-        assert said[11].startswith("Depth-first reads more than a tile's four neighbours")
+        messages = self.ask(tmp_path, script)
+        assert messages[0] == "torus"
+        width = messages[1]
+        assert messages[2:4] == ["torus", make_play.POLICIES[0]]
+        assert messages[4] == ["[[5,5]]", f"[[5,{5 + width}]]"]
+        assert messages[5] == "[[5,40],[9,11]]"  # on an end of another portal there is no room
+        assert messages[6] == "[[5,40],[9,9]]"
+        assert messages[7:10] == [["torus", "5-40"], True, "[]"]
+        assert messages[10] == make_play.POLICIES[0]
+        assert messages[11].startswith("Depth-first reads more than a tile's four neighbours")
 
     def test_the_theme_is_that_of_the_site(self, tmp_path):
         script = """
@@ -581,10 +581,10 @@ class TestChromium:
             dispatchEvent(new StorageEvent("storage", {key}));
             return [theme, chosen, document.documentElement.dataset.theme, key, JSON.parse(kept)];
         """
-        *themes, key, kept = self.ask(tmp_path, script)
+        *themes, key, stored = self.ask(tmp_path, script)
         assert themes == ["light", "dark", "light"]
         assert key == f"{tmp_path}/.__palette"
-        assert (kept["index"], kept["color"]["scheme"]) == (1, "slate")
+        assert (stored["index"], stored["color"]["scheme"]) == (1, "slate")
 
 
 class TestDoubt:
@@ -595,13 +595,13 @@ class TestDoubt:
         texts = [(PAGE / part).read_text() for part in self.PARTS]
         named = "const {doubt: {Examiner, doubt: search, smaller}, levels} = MazePlay;"
         named += f"const policy = MazePlay.loaded['{name}']; console.log(JSON.stringify({call}));"
-        whole = "\n".join([*texts, to_script(load(name), name).decode(), named])
-        return json.loads(subprocess.run(["node"], input=whole, text=True, capture_output=True, check=True).stdout)
+        program = "\n".join([*texts, to_script(load(name), name).decode(), named])
+        return json.loads(subprocess.run(["node"], input=program, text=True, capture_output=True, check=True).stdout)
 
     @needs_node
     @pytest.mark.parametrize("name", ["nca-shortest-path-baseline", "nca-diameter"])
     def test_its_failure_is_one_in_python_and_minimal(self, name):
-        found = self.ask(
+        result = self.ask(
             name,
             """(() => {
               const found = search(policy, 60), examiner = new Examiner(policy);
@@ -611,15 +611,15 @@ class TestDoubt:
               return {text, fails, others: others.map((each) => examiner.fails(each))};
             })()""",
         )
-        assert found["fails"]
-        assert not any(found["others"])
-        tiles = parse(found["text"])
+        assert result["fails"]
+        assert not any(result["others"])
+        tiles = parse(result["text"])
         assert not run_until_solved(load(name), tiles[None]).solved.any()
 
     @needs_node
     def test_a_correct_policy_has_no_failure(self):
-        found = self.ask("shortest-path-bfs", "search(policy, 1e-3)")
-        assert found == {"n": 1, "complete": 1}
+        result = self.ask("shortest-path-bfs", "search(policy, 1e-3)")
+        assert result == {"n": 1, "complete": 1}
         assert "level" not in self.ask("shortest-path-bfs", "search(policy, 1)")
 
     @needs_chromium
@@ -634,6 +634,6 @@ class TestDoubt:
             await until(() => find("#doubt").textContent === "Find a failure");
             return {said: find("#doubted").textContent, n: state.automaton.level.tiles.length};
         """
-        found = serve.ask_page(page, script, tmp_path / "profile")
-        assert found["said"].startswith("Fails on maze ")
-        assert found["n"] <= 49
+        result = serve.ask_page(page, script, tmp_path / "profile")
+        assert result["said"].startswith("Fails on maze ")
+        assert result["n"] <= 49

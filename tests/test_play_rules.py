@@ -68,8 +68,10 @@ def ask_node(tmp_path, script):
 @needs_node
 def test_mistakes_are_named_with_their_line(tmp_path):
     script = "try {notation.read(text); return ''} catch (error) {return error.message}"
-    said = ask_node(tmp_path, f"console.log(JSON.stringify({json.dumps(list(MISTAKES))}.map((text) => {{{script}}})))")
-    for (text, message), words in zip(MISTAKES.items(), said, strict=True):
+    messages = ask_node(
+        tmp_path, f"console.log(JSON.stringify({json.dumps(list(MISTAKES))}.map((text) => {{{script}}})))"
+    )
+    for (text, message), words in zip(MISTAKES.items(), messages, strict=True):
         assert words.startswith(message), text
 
 
@@ -84,14 +86,14 @@ def test_the_check_and_a_proof_of_the_same_rules_in_python_agree(tmp_path, capsy
         }));
         console.log(JSON.stringify(found));
     """
-    found = ask_node(tmp_path, script)
-    assert found.keys() == EXAMPLES.keys()
-    for name, (n_tried, said) in EXAMPLES.items():
-        proving, _, compiling = found[name]["python"].partition("network, certificate")
+    results = ask_node(tmp_path, script)
+    assert results.keys() == EXAMPLES.keys()
+    for name, (n_tried, expected) in EXAMPLES.items():
+        proving, _, compiling = results[name]["python"].partition("network, certificate")
         scope = {}
         exec(proving, scope)
-        assert capsys.readouterr().out.startswith(said), name
-        assert found[name]["n"] == n_tried
+        assert capsys.readouterr().out.startswith(expected), name
+        assert results[name]["n"] == n_tried
         assert compiling == " = compile_automaton(automaton)\n"
 
 
@@ -112,16 +114,16 @@ def test_rules_are_read_as_in_python(tmp_path):
         }})));
     """
     maze = parse("S.#\n.#.\n..T")
-    for each in ask_node(tmp_path, script):
+    for result in ask_node(tmp_path, script):
         scope = {}
-        exec(each["python"].partition("register_task(")[0], scope)
-        assert scope["specification"](maze[None]).ravel().astype(int).tolist() == each["answer"]
-        exec(each["python"].partition("specification))")[2].partition("bound =")[0], scope)
+        exec(result["python"].partition("register_task(")[0], scope)
+        assert scope["specification"](maze[None]).ravel().astype(int).tolist() == result["answer"]
+        exec(result["python"].partition("specification))")[2].partition("bound =")[0], scope)
         signals, rules = scope["Signal"], scope["rules"]
         state = np.zeros((len(signals), 3, 3), bool)
-        for seen in each["states"]:
+        for states_of_step in result["states"]:
             state = np.stack([rules[signal](View(maze, state)) for signal in signals])
-            assert (state == np.array(seen).reshape(3, 3, -1).transpose(2, 0, 1)).all()
+            assert (state == np.array(states_of_step).reshape(3, 3, -1).transpose(2, 0, 1)).all()
 
 
 LAYERS = """PATH = LEFT
@@ -147,16 +149,18 @@ def test_rules_that_say_never_wait_until_all_is_at_rest(tmp_path):
         }} catch ({{message}}) {{ mixed = message; }}
         console.log(JSON.stringify({{answers, found, mixed, python: notation.toPython(layers, "own", layers)}}));
     """
-    said, scope = ask_node(tmp_path, script), {}
-    exec(said["python"].partition("register_task(Task")[0], scope)
-    assert "specification = fixpoint(" in said["python"]
-    wanted = [scope["specification"](parse(text)[None]).ravel().astype(int).tolist() for text, _ in said["answers"]]
-    assert [answer for _, answer in said["answers"]] == wanted
-    assert sum(map(any, wanted)) > 10
-    waits, at_once = said["found"]
+    results, scope = ask_node(tmp_path, script), {}
+    exec(results["python"].partition("register_task(Task")[0], scope)
+    assert "specification = fixpoint(" in results["python"]
+    expected = [
+        scope["specification"](parse(text)[None]).ravel().astype(int).tolist() for text, _ in results["answers"]
+    ]
+    assert [answer for _, answer in results["answers"]] == expected
+    assert sum(map(any, expected)) > 10
+    waits, at_once = results["found"]
     assert waits == {"n": 10552}
     assert at_once["words"] == "it comes to rest with another answer"
-    assert said["mixed"].startswith(
+    assert results["mixed"].startswith(
         "line 2: a specification asks what is not on yet (~), or what never comes on (never"
     )
 
@@ -224,13 +228,15 @@ def test_the_page_runs_checks_copies_and_links(tmp_path):
     """
     page = tmp_path / "play" / "rules.html"
     shutil.copytree(PAGE, page.parent)
-    said = serve.ask_page(page, script, tmp_path / "profile")
-    assert said[0] == "Line 2: there is no signal arund; there are PATH, WET."
-    assert said[1] == 2
-    assert re.fullmatch(r"Wrong on maze \d+, which is shown: it comes to rest with another answer\. Step .*", said[2])
-    assert "#" in said[3]
-    assert said[4] is False
-    assert said[5].startswith("Correct on all 10,552 mazes that were tried")
-    assert said[6:10] == [True, "", 11, "Line 2: there is no signal SEN; there are PATH, SEEN."]
-    assert said[10].startswith("Correct on all 10,552 mazes that were tried")
-    assert said[11:] == [True, True]
+    messages = serve.ask_page(page, script, tmp_path / "profile")
+    assert messages[0] == "Line 2: there is no signal arund; there are PATH, WET."
+    assert messages[1] == 2
+    assert re.fullmatch(
+        r"Wrong on maze \d+, which is shown: it comes to rest with another answer\. Step .*", messages[2]
+    )
+    assert "#" in messages[3]
+    assert messages[4] is False
+    assert messages[5].startswith("Correct on all 10,552 mazes that were tried")
+    assert messages[6:10] == [True, "", 11, "Line 2: there is no signal SEN; there are PATH, SEEN."]
+    assert messages[10].startswith("Correct on all 10,552 mazes that were tried")
+    assert messages[11:] == [True, True]

@@ -142,10 +142,10 @@ class PlainPopulation:
                 union.append((f, (1, i), level.tobytes()))
                 texts.add(level.tobytes())
         union.sort(key=lambda entry: (-entry[0], entry[1]))
-        kept = sorted(union[: self.capacity], key=lambda entry: entry[1])
+        fittest = sorted(union[: self.capacity], key=lambda entry: entry[1])
         ids = [-1] * len(tiles)
         self.levels = []
-        for f, (is_new, i), text in kept:
+        for f, (is_new, i), text in fittest:
             if is_new:
                 ids[i] = self.next_id
                 self.next_id += 1
@@ -168,7 +168,7 @@ class TestInsert:
             fitness = draws.integers(0, 6, n).astype(float).tolist()
             ids = population.insert(population.fresh(tiles), fitness, np.zeros(n))
             assert ids.tolist() == plain.insert(tiles, fitness)
-            found = {
+            members = {
                 (f, id, level.tobytes())
                 for f, id, level in zip(
                     population.members["fitness"].tolist(),
@@ -177,7 +177,7 @@ class TestInsert:
                     strict=True,
                 )
             }
-            assert found == set(plain.levels)
+            assert members == set(plain.levels)
             assert population.n_replacements == plain.next_id - len(plain.levels)
 
     def test_by_replay_weight_the_least_replayed_is_challenged(self) -> None:

@@ -30,13 +30,13 @@ def test_a_loaded_population_goes_on_in_the_same_way(task: str, eviction: str, t
     waiting = population.offspring(rng(), 4)
     loaded = LevelPopulation.load(population.save(tmp_path / "evolved"))
     assert state_of(loaded) == state_of(population)
-    for each in (population, loaded):
+    for either in (population, loaded):
         draws = rng(8)
-        each.insert(waiting, [1.5] * 4, [0] * 4)
+        either.insert(waiting, [1.5] * 4, [0] * 4)
         for _ in range(5):
-            each.tick()
-            each.update(each.sample(draws, 3), draws.random(3), draws.random(3))
-            each.insert(each.offspring(draws, 6, "replay"), draws.random(6) * 2, draws.random(6))
+            either.tick()
+            either.update(either.sample(draws, 3), draws.random(3), draws.random(3))
+            either.insert(either.offspring(draws, 6, "replay"), draws.random(6) * 2, draws.random(6))
     assert state_of(loaded) == state_of(population)
     assert loaded.statistics() == population.statistics()
     np.testing.assert_array_equal(loaded.targets, population.targets)

@@ -34,16 +34,16 @@ def evolve(population: LevelPopulation, rounds: int, seed: int = 0) -> dict[int,
 def test_kept_are_the_living_and_their_ancestors_and_all_replay(task: str) -> None:
     population = LevelPopulation(PopulationConfig(task, capacity=15))
     history = evolve(population, 60)
-    kept = set()
+    ids = set()
     for id in population.members["id"].tolist():
-        while id >= 0 and id not in kept:
-            kept.add(id)
+        while id >= 0 and id not in ids:
+            ids.add(id)
             id = history[id][0]
-    assert len(kept) == len(population.lineage) < len(history)
+    assert len(ids) == len(population.lineage) < len(history)
     for id in history:
-        assert (id in population.lineage) == (id in kept)
+        assert (id in population.lineage) == (id in ids)
     replayed = population.lineage.replay()
-    for id in kept:
+    for id in ids:
         np.testing.assert_array_equal(population.lineage.tiles(id), history[id][1])
         np.testing.assert_array_equal(replayed[id], history[id][1])
 

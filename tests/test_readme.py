@@ -70,9 +70,12 @@ def test_the_episode_of_the_quick_start_works_for_any_policy(name):
     assert "shortest-path-bfs" in code
     assert 'render_mode="human"' in code
     size = "" if name == FRESH_MLP else ", size=5"
-    seen: dict[str, object] = {}
-    exec(code.replace("shortest-path-bfs", name).replace('render_mode="human"', f'render_mode="rgb_array"{size}'), seen)
-    info = seen["info"]
+    namespace: dict[str, object] = {}
+    exec(
+        code.replace("shortest-path-bfs", name).replace('render_mode="human"', f'render_mode="rgb_array"{size}'),
+        namespace,
+    )
+    info = namespace["info"]
     assert isinstance(info, dict)
     if find_policy(name).exact and load(name).output == "path":
         assert (info["accuracy"], info["complete"], info["optimal"]) == (pytest.approx(1, abs=1e-3), True, True)
@@ -84,9 +87,9 @@ def test_the_policies_that_draw_no_single_path_end_as_the_page_on_metrics_says()
     stated = dict(re.findall(r"`([a-z-]+)` returns (-?\d+\.\d+)", DRAWINGS))
     assert stated.keys() == drawings
     for name, accuracy in stated.items():
-        seen: dict[str, Any] = {}
-        exec(code.replace("shortest-path-bfs", name).replace('"human"', '"rgb_array"'), seen)
-        assert f"{seen['info']['accuracy']:.2f}" == accuracy
+        namespace: dict[str, Any] = {}
+        exec(code.replace("shortest-path-bfs", name).replace('"human"', '"rgb_array"'), namespace)
+        assert f"{namespace['info']['accuracy']:.2f}" == accuracy
 
 
 @pytest.mark.parametrize("command", SHORT)
@@ -105,16 +108,16 @@ def test_any_command_takes_any_policy(name, command, plays, capsys):
 
 def test_each_block_of_the_readme_prints_what_its_comments_say(capsys):
     """The blocks are one program. Blocks before the installation of the extra `proof` need no extra."""
-    known: dict[str, Any] = {}
+    namespace: dict[str, Any] = {}
     for code in BLOCKS:
         if "import prove" in code:
             pytest.importorskip("z3", reason="install the extra `proof`")
             assert README.index('".[proof]"') < README.index(code)
         else:
             assert "z3" not in code
-        exec(code.replace('render_mode="human"', 'render_mode="rgb_array"'), known)
-        said = [line.partition("  # ")[2] for line in code.splitlines() if line.startswith("print")]
-        assert capsys.readouterr().out.splitlines() == said
+        exec(code.replace('render_mode="human"', 'render_mode="rgb_array"'), namespace)
+        comments = [line.partition("  # ")[2] for line in code.splitlines() if line.startswith("print")]
+        assert capsys.readouterr().out.splitlines() == comments
 
 
 def test_only_the_block_about_proofs_needs_z3():
@@ -128,13 +131,13 @@ def test_only_the_block_about_proofs_needs_z3():
 def test_the_readme_is_short_and_the_quick_start_makes_its_environments():
     assert len(README.split()) <= 1100
     code = next(block for block in PYTHON if "make_vec" in block)
-    seen: dict[str, object] = {}
-    exec(code.replace("num_envs=1024", "num_envs=2"), seen)
-    assert seen["env"].observation_space["maze"].shape == (4, 33, 33)
-    own = next(block for block in PYTHON if "class Flood" in block)
-    exec(own, seen)
-    assert (seen["solved"].name, 0 <= seen["solved"].metrics["solved"] < 0.5) == ("Flood", True)
-    assert seen["envs"].num_envs == 2
+    namespace: dict[str, object] = {}
+    exec(code.replace("num_envs=1024", "num_envs=2"), namespace)
+    assert namespace["env"].observation_space["maze"].shape == (4, 33, 33)
+    own_policy = next(block for block in PYTHON if "class Flood" in block)
+    exec(own_policy, namespace)
+    assert (namespace["solved"].name, 0 <= namespace["solved"].metrics["solved"] < 0.5) == ("Flood", True)
+    assert namespace["envs"].num_envs == 2
 
 
 def test_its_benchmark_figures_are_those_of_the_leaderboard():
@@ -145,8 +148,8 @@ def test_its_benchmark_figures_are_those_of_the_leaderboard():
     for score, name in ((OPTIMAL, "optimal"), (EXACT, "exact")):
         values = [100 * seed["test"][name] for seed in seeds]
         ours = f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f} %"
-        theirs = [each for each in published_beside(HARD) if each.score == score and not each.searches]
-        best = max((each for each in theirs if each.search != UNSTATED), key=lambda each: each.value)
+        theirs = [row for row in published_beside(HARD) if row.score == score and not row.searches]
+        best = max((row for row in theirs if row.search != UNSTATED), key=lambda row: row.value)
         if score == OPTIMAL:
             assert f"Five networks of 5,760 weights draw a valid and optimal path on {ours}" in section
             assert f"without search has {best.value:g} % and {best.weights:,} weights" in section
@@ -166,7 +169,9 @@ def test_its_other_figures_are_those_of_the_package():
     assert len(errata) == 16
     assert "Sixteen errors" in section
     small = json.loads((ROOT / "docs/paper-small/results.json").read_text())
-    tests = [effect for effect in (Effect(**each) for each in small["effects"]) if effect.measure.startswith("test")]
+    tests = [
+        effect for effect in (Effect(**record) for record in small["effects"]) if effect.measure.startswith("test")
+    ]
     counts = Counter(effect.verdict for effect in tests)
     assert (len(small["rows"]), len(tests)) == (171, 44)
     assert counts == {"appears": 9, "differs": 4, "unclear": 31}
@@ -191,8 +196,8 @@ def test_every_pattern_of_made_files_matches_some():
 def test_commands_have_such_options(command, capsys):
     words = shlex.split(command)[1:]
     names = [word for word in words if not word.startswith("-")]
-    known = 2 if names[0] in ("levels", "policies", "train") and len(names) > 1 else 1
-    assert main([*names[:known], "--help"]) == 0
+    n_words = 2 if names[0] in ("levels", "policies", "train") and len(names) > 1 else 1
+    assert main([*names[:n_words], "--help"]) == 0
     text = capsys.readouterr().out
     for option in (word for word in words if word.startswith("--")):
         assert option in text, option

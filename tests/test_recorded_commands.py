@@ -133,11 +133,11 @@ def test_a_model_of_ones_own_with_options_of_its_own(own_module, capsys):
     )
     tiny = recorded(Call(train, TINY)).split()[2:]
     assert main(["train", *words.split(), *tiny, "--threads", "1", "--out", "run"]) == 0
-    there = recorded_in("run")
-    own = {"n_hidden": 64, "gain": 2.0, "kind": "wide", "window": [5, 6], "way": "right"}
-    assert own.items() <= there["configuration"].items()
+    config = recorded_in("run")
+    options = {"n_hidden": 64, "gain": 2.0, "kind": "wide", "window": [5, 6], "way": "right"}
+    assert options.items() <= config["configuration"].items()
     forget()  # what is typed in a new shell begins without the module
-    assert configuration(there["command"]).to_json() == there["configuration"]
+    assert configuration(config["command"]).to_json() == config["configuration"]
 
 
 def test_a_misspelt_option_of_a_model_of_ones_own(own_module, capsys):
@@ -152,9 +152,9 @@ def test_runs_of_python_are_recorded_as_commands_too(own_module):
     import mine_to_record  # noqa: F401
 
     train("guided", out="run", threads=1, model="Mine", n_hidden=16, pool_size=0, **TINY)
-    there = recorded_in("run")
+    recorded = recorded_in("run")
     forget()
-    assert configuration(there["command"]).to_json() == there["configuration"]
+    assert configuration(recorded["command"]).to_json() == recorded["configuration"]
 
 
 EVOLUTION = {"policies": "shortest-path-bfs", "n": 10, "rounds": 1, "n_offspring": 2, "size": 4, "batch": 4}
@@ -185,10 +185,10 @@ SLOW = CALLS[8:9]
 )
 def test_the_command_of_a_call_makes_the_same_run(function, options):
     function(**options, out="first")
-    there = recorded_in("first")
-    assert main([*shlex.split(there["command"])[1:], "--out", "again"]) < 2  # 1 if it is not exact
+    recorded = recorded_in("first")
+    assert main([*shlex.split(recorded["command"])[1:], "--out", "again"]) < 2  # 1 if it is not exact
     again = recorded_in("again")
-    assert (again["command"], again["configuration"]) == (there["command"], there["configuration"])
+    assert (again["command"], again["configuration"]) == (recorded["command"], recorded["configuration"])
     for path in [*Path("first").glob("*.safetensors"), *Path("first").glob("*.npz")]:
         assert path.read_bytes() == Path("again", path.name).read_bytes(), path.name
 
@@ -253,9 +253,9 @@ def test_the_command_makes_the_same_run_in_a_fresh_process(function, options, mo
     assert done.returncode < 2, done.stderr
     again = recorded_in("again")["command"].replace(" --out again", "")
     assert sorted(shlex.split(again)) == sorted(shlex.split(command))  # a sweep's options are in the order given
-    made = [path for end in ("safetensors", "npz") for path in Path("first").rglob(f"*.{end}")]
-    assert made
-    for path in made:
+    files = [path for end in ("safetensors", "npz") for path in Path("first").rglob(f"*.{end}")]
+    assert files
+    for path in files:
         assert path.read_bytes() == Path("again", path.relative_to("first")).read_bytes(), path
 
 
@@ -317,8 +317,8 @@ class Commands(list[str]):
 
 
 def test_a_sweep_that_is_described_in_python(monkeypatch):
-    made = lambda sweep, folder, about, facts, *_: (Commands([facts["command"]]), [])  # noqa: E731
-    monkeypatch.setattr(sweeps_run, "run_sweep", made)
+    results = lambda sweep, folder, about, facts, *_: (Commands([facts["command"]]), [])  # noqa: E731
+    monkeypatch.setattr(sweeps_run, "run_sweep", results)
     monkeypatch.setattr("maze_nca_gym.agents.sweeps.figures.draw_sweep", lambda *_: None)
     options = {"n_channels": 6, "sizes": (6, 8)}
     (command,) = sweep({"preset": "fast", "options": options, "seeds": 2}, out="runs/a")
@@ -337,10 +337,10 @@ def test_a_preset_of_ones_own(capsys):
     )
     try:
         assert main(["train", "tiny", "--import", "mine_to_record", "--seed", "3", "--threads", "1"]) == 0
-        there = recorded_in("runs/train/tiny")
-        assert (there["preset"], there["configuration"]["seed"]) == ("tiny", 3)
+        recorded = recorded_in("runs/train/tiny")
+        assert (recorded["preset"], recorded["configuration"]["seed"]) == ("tiny", 3)
         assert main(["train", "tiny", "--import", "mine_to_record", "--help"]) == 0
         assert "(default: 6)" in capsys.readouterr().out
-        assert configuration(there["command"]).to_json() == there["configuration"]
+        assert configuration(recorded["command"]).to_json() == recorded["configuration"]
     finally:
         forget()

@@ -182,10 +182,10 @@ def test_the_network_that_computes_what_changes_is_timed_beside_searches(tmp_pat
 def test_spirals_are_drawn_as_far_as_a_network_reaches(tmp_path, capsys, monkeypatch):
     names = ("nca-shortest-path-hinted", "nca-shortest-path-small")
     assert {*names, "nca-shortest-path"} <= set(spirals.NETWORKS)
-    found = {name: [spirals.measure(name, size) for size in (6, 10)] for name in names}
-    assert [[result["correct"] for result in results] for results in found.values()] == [[8, 8], [8, 0]]
-    assert [result["moves"] for result in found[names[0]]] == [21, 57]
-    results = [result for of in found.values() for result in of]
+    results_by_name = {name: [spirals.measure(name, size) for size in (6, 10)] for name in names}
+    assert [[result["correct"] for result in results] for results in results_by_name.values()] == [[8, 8], [8, 0]]
+    assert [result["moves"] for result in results_by_name[names[0]]] == [21, 57]
+    results = [result for results_of_name in results_by_name.values() for result in results_of_name]
     monkeypatch.setattr(spirals, "all_cached", lambda label, make, calls, jobs: results)
     spirals.main(tmp_path, names, (6, 10))
     assert "| nca-shortest-path-small | 8 | 0 |" in capsys.readouterr().out

@@ -162,9 +162,9 @@ class TestPaperAccuracy:
         for start in range(0, n, 64):
             error = total = 0.0
             for i in range(start, min(start + 64, n)):
-                for value, wanted in zip(path[i].ravel().tolist(), target[i].ravel().tolist(), strict=True):
-                    error += (max(value, 0.0) - wanted) ** 2
-                    total += wanted
+                for value, target_value in zip(path[i].ravel().tolist(), target[i].ravel().tolist(), strict=True):
+                    error += (max(value, 0.0) - target_value) ** 2
+                    total += target_value
             accuracies.append(1 - error / total)
         assert paper_accuracy(path, target) == pytest.approx(np.mean(accuracies))
 

@@ -15,21 +15,40 @@ from maze_nca_gym.support.transfer import read_back, upload
 
 def test_tensors_report_their_device(gpu: SimulatedGpu) -> None:
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
-    there, here = upload(array, GPU), torch.from_numpy(array)
-    assert (there.device, there.is_cuda, there.is_cpu) == (GPU, True, False)
-    assert here.device.type == "cpu"
-    made = [
-        *(there + 1, there[0], there.view(3, 2), there.flatten().clone(), torch.zeros_like(there), there.new_zeros(3)),
-        *(torch.zeros(2, device="cuda"), torch.arange(3, device=GPU), here.to("cuda"), here.cuda(), here.to(there)),
-        *(torch.stack([there, there]), there.bfloat16(), *there.split(1), there.sum(), torch.where(there > 1, 0.0, 1)),
+    on_gpu, on_cpu = upload(array, GPU), torch.from_numpy(array)
+    assert (on_gpu.device, on_gpu.is_cuda, on_gpu.is_cpu) == (GPU, True, False)
+    assert on_cpu.device.type == "cpu"
+    tensors = [
+        *(
+            on_gpu + 1,
+            on_gpu[0],
+            on_gpu.view(3, 2),
+            on_gpu.flatten().clone(),
+            torch.zeros_like(on_gpu),
+            on_gpu.new_zeros(3),
+        ),
+        *(
+            torch.zeros(2, device="cuda"),
+            torch.arange(3, device=GPU),
+            on_cpu.to("cuda"),
+            on_cpu.cuda(),
+            on_cpu.to(on_gpu),
+        ),
+        *(
+            torch.stack([on_gpu, on_gpu]),
+            on_gpu.bfloat16(),
+            *on_gpu.split(1),
+            on_gpu.sum(),
+            torch.where(on_gpu > 1, 0.0, 1),
+        ),
     ]
-    assert {tensor.device for tensor in made} == {GPU}
-    assert read_back(there).tolist() == array.tolist()
-    assert read_back(here) is not None
+    assert {tensor.device for tensor in tensors} == {GPU}
+    assert read_back(on_gpu).tolist() == array.tolist()
+    assert read_back(on_cpu) is not None
     assert gpu.n_reads == 1
     array[:] = 9
-    assert (here == 9).all()
-    assert not read_back(there == 9).any(), "an upload is a copy"
+    assert (on_cpu == 9).all()
+    assert not read_back(on_gpu == 9).any(), "an upload is a copy"
 
 
 def test_models_gradients_and_optimisers_follow(gpu: SimulatedGpu) -> None:
@@ -41,6 +60,6 @@ def test_models_gradients_and_optimisers_follow(gpu: SimulatedGpu) -> None:
         model(torch.ones(4, 3, device=GPU)).square().sum().backward()
         optimiser.step()
     tensors = [*model.parameters(), *other.parameters(), *(parameter.grad for parameter in model.parameters())]
-    tensors += [tensor for kept in optimiser.state.values() for tensor in kept.values()]
+    tensors += [tensor for state in optimiser.state.values() for tensor in state.values()]
     assert {tensor.device for tensor in tensors} == {GPU}
     assert (read_back(model.weight) != read_back(other.weight)).any()

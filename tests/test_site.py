@@ -62,18 +62,18 @@ def build(way, folder):
         patch.syspath_prepend(FOLDER)
         patch.setenv("EXECUTE_TUTORIALS", "false")
         patch.setenv("NO_MKDOCS_2_WARNING", "1")
-        pictures, told = importlib.import_module("pictures"), StringIO()
+        pictures, messages = importlib.import_module("pictures"), StringIO()
         patch.setattr(pictures, "of_policy", lambda policy: (GIF, 1))
         for name in ("of_environment", "of_levels"):
             patch.setattr(pictures, name, lambda env, policy: GIF)
         patch.setattr(pictures, "of_solution", lambda env: GIF)
-        patch.setattr(logging.getLogger("mkdocs"), "handlers", [logging.StreamHandler(told)])
+        patch.setattr(logging.getLogger("mkdocs"), "handlers", [logging.StreamHandler(messages)])
         plugins = [{"mkdocstrings": {"enabled": False, "handlers": {"python": {}}}}]
         config = load_config(str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(folder / "site"), plugins=plugins)
         try:
             of_mkdocs.build(config)
         except Abort:
-            raise AssertionError(told.getvalue()) from None
+            raise AssertionError(messages.getvalue()) from None
 
 
 @pytest.fixture(scope="module", params=["quick", pytest.param("whole", marks=pytest.mark.slow)])
@@ -83,7 +83,7 @@ def site(request, once):
 
 
 @pytest.fixture(scope="module")
-def whole(once):
+def complete_site(once):
     """The folder of the complete site."""
     return once("site-whole", partial(build, "whole")) / "site"
 
@@ -126,8 +126,8 @@ class TestTheBuiltSite:
         gaps, solutions = ([cell.source for cell in cells if kind in cell.metadata.get("tags", [])] for kind in KINDS)
         assert len(gaps) == len(solutions) == page.count("<summary>Solution</summary>") >= 3
         assert all("..." in gap for gap in gaps)
-        given, solved = (json.loads(text_of(site / f"{name}{end}.ipynb"))["cells"] for end in ("_gaps", ""))
-        assert {"".join(cell["source"]) for cell in given} & {*gaps, *solutions} == {*gaps}
+        with_gaps, solved = (json.loads(text_of(site / f"{name}{end}.ipynb"))["cells"] for end in ("_gaps", ""))
+        assert {"".join(cell["source"]) for cell in with_gaps} & {*gaps, *solutions} == {*gaps}
         assert {"".join(cell["source"]) for cell in solved} & {*gaps, *solutions} == {*solutions}
 
     def test_modules_of_public_functions_are_in_the_reference(self):
@@ -135,8 +135,8 @@ class TestTheBuiltSite:
         assert {getattr(maze_nca_gym.agents, name).__module__ for name in maze_nca_gym.agents.__all__} <= listed
 
     @pytest.mark.slow
-    def test_public_functions_are_in_the_reference(self, whole):
-        pages = "".join(map(text_of, (whole / "reference").glob("*.html")))
+    def test_public_functions_are_in_the_reference(self, complete_site):
+        pages = "".join(map(text_of, (complete_site / "reference").glob("*.html")))
         for name in maze_nca_gym.agents.__all__:
             value = getattr(maze_nca_gym.agents, name)
             assert f'id="{value.__module__}.{name}"' in pages, name
@@ -150,13 +150,13 @@ class TestTheBuiltSite:
                 assert [url for url in loaded if ":" not in url and not (page.parent / url).exists()] == [], page
 
     @pytest.mark.slow
-    def test_docstrings_are_rendered_correctly(self, whole):
-        page = text_of(whole / "reference" / "training.html")
+    def test_docstrings_are_rendered_correctly(self, complete_site):
+        page = text_of(complete_site / "reference" / "training.html")
         code = re.findall(r'class="doc-signature highlight">.*?</div>', page, re.DOTALL)
         lines = [line for block in code for line in re.sub(r"<[^>]*>", "", block).split("\n")]
         assert 0 < max(map(len, lines)) < 120, "long signatures are broken into lines"
         assert "&gt;&gt;&gt; " in re.sub(r"<[^>]*>", "", page), "examples are code"
-        for page in (whole / "reference").glob("*.html"):
+        for page in (complete_site / "reference").glob("*.html"):
             assert "<blockquote>" not in text_of(page), page
 
     def test_all_options_are_on_a_page(self, site):
@@ -172,26 +172,26 @@ class TestTheBuiltSite:
         assert all(f'href="{name}.html"' in page for name in ("reinforcement", "benchmarks", "automata", "options"))
 
     @pytest.mark.slow
-    def test_the_search_finds_names_within_code(self, whole):
-        index = json.loads(text_of(whole / "search" / "search_index.json"))
-        found = [
+    def test_the_search_finds_names_within_code(self, complete_site):
+        index = json.loads(text_of(complete_site / "search" / "search_index.json"))
+        pages = [
             re.split(index["config"]["separator"], row["text"]) for row in index["docs"] if "make_vec" in row["text"]
         ]
-        assert len(found) >= 8
-        assert [words for words in found if not any(word.startswith("make_vec") for word in words)] == []
+        assert len(pages) >= 8
+        assert [words for words in pages if not any(word.startswith("make_vec") for word in words)] == []
 
     @pytest.mark.slow
-    def test_the_search_prefers_the_pages_of_environments(self, whole):
-        pages = json.loads(text_of(whole / "search" / "search_index.json"))["docs"]
+    def test_the_search_prefers_the_pages_of_environments(self, complete_site):
+        pages = json.loads(text_of(complete_site / "search" / "search_index.json"))["docs"]
         best = {page["location"] for page in pages if page.get("boost", 1) > 1 and "#" not in page["location"]}
         ids = {**ENVIRONMENTS, **EVOLVING_ENVIRONMENTS, **LEARNING_ENVIRONMENTS}
         assert best == {f"environments/{id}.html" for id in ids}
 
     @needs_chromium
     @pytest.mark.slow
-    def test_the_search_works_from_a_disk(self, whole, tmp_path):
-        page = whole / "asked.html"
-        shutil.copy(whole / "index.html", page)
+    def test_the_search_works_from_a_disk(self, complete_site, tmp_path):
+        page = complete_site / "asked.html"
+        shutil.copy(complete_site / "index.html", page)
         script = """
             const input = find(".md-search__input");
             await until(() => input.offsetParent !== null);
@@ -242,8 +242,8 @@ class TestTheBuiltSite:
 )
 def test_links_follow_files_that_have_moved_or_lead_to_the_repository(text, page, pages, repository, expected):
     links = importlib.import_module("links")
-    there = "research/log.md" if pages else "a.md"
-    assert links.moved(text, page, links.on_site(there, pages, repository)) == expected
+    target = "research/log.md" if pages else "a.md"
+    assert links.moved(text, page, links.on_site(target, pages, repository)) == expected
 
 
 @for_each(
@@ -282,27 +282,27 @@ class TestTutorials:
 
     def test_where_the_repository_is_public_notebooks_install_it_and_open_in_colab(self):
         pages = importlib.import_module("tutorial_pages")
-        made = pages.pages(False, lambda path, is_picture: None, "https://github.com/a/b")
+        contents = pages.pages(False, lambda path, is_picture: None, "https://github.com/a/b")
         start = "[in Colab](https://colab.research.google.com/github/a/b/blob/notebooks"
         for name in TUTORIALS:
             end = "_gaps" * (name in EXERCISES)
-            assert made[f"{name}.md"].endswith(f"{start}/{name}{end}.ipynb)")
-            cells = json.loads(made[f"{name}{end}.ipynb"])["cells"]
+            assert contents[f"{name}.md"].endswith(f"{start}/{name}{end}.ipynb)")
+            cells = json.loads(contents[f"{name}{end}.ipynb"])["cells"]
             assert [cell["cell_type"] for cell in cells[:2]] == ["markdown", "code"]
             assert "".join(cells[1]["source"]).endswith('git+https://github.com/a/b"')
         assert "Colab" not in "".join(map(str, pages.pages(False, lambda path, is_picture: None).values()))
 
     def test_an_exercise_folds_what_cells_show_once_it_has_asked(self):
         pages = importlib.import_module("tutorial_pages")
-        asked = "# %% [markdown]\n# **Which?**\n\n# %%\nsecond\n\n# %% [gap]\n...\n\n# %% [solution]\nthird\n"
-        notebook = pages.read(f"# %%\nfirst\n\n{asked}")
+        script = "# %% [markdown]\n# **Which?**\n\n# %%\nsecond\n\n# %% [gap]\n...\n\n# %% [solution]\nthird\n"
+        notebook = pages.read(f"# %%\nfirst\n\n{script}")
         for cell in notebook.cells:
             if cell.cell_type == "code" and cell.source != "...":
                 output = {"output_type": "stream", "name": "stdout", "text": f"{cell.source} shown"}
                 cell.outputs = [pages.nbformat.from_dict(output)]
         folded = re.split("<summary>.*</summary>", pages.page(notebook, "name"))
-        shown = [re.findall(r"\w+ shown", part) for part in folded]
-        assert shown == [["first shown"], ["second shown"], [], ["third shown"]]
+        outputs = [re.findall(r"\w+ shown", part) for part in folded]
+        assert outputs == [["first shown"], ["second shown"], [], ["third shown"]]
 
     def test_a_line_of_a_notebook_alone_is_a_comment_in_the_script(self):
         pages = importlib.import_module("tutorial_pages")
@@ -334,7 +334,10 @@ class TestTutorials:
     @for_each("name", TUTORIALS)
     def test_a_script_imports_only_what_the_package_brings(self, name):
         listed = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]["dependencies"]
-        brought = {re.match(r"[\w-]+", each)[0].replace("-", "_") for each in listed} | {"maze_nca_gym", "PIL"}
+        brought = {re.match(r"[\w-]+", requirement)[0].replace("-", "_") for requirement in listed} | {
+            "maze_nca_gym",
+            "PIL",
+        }
         imports = re.findall(r"^\s*(?:import|from) (\w+)", text_of(ROOT / "docs" / f"{name}.py"), re.MULTILINE)
         assert {*imports} <= brought | sys.stdlib_module_names
 
@@ -405,6 +408,6 @@ def test_links_lead_to_files_and_headings_of_a_clone():
 
 def test_links_to_folders_lead_to_pages_that_the_site_makes():
     hooks = importlib.import_module("hooks")
-    made = {"options.md", "examples.md"}
-    assert set(hooks.SHOWN.values()) == made
+    pages = {"options.md", "examples.md"}
+    assert set(hooks.SHOWN.values()) == pages
     assert all((ROOT / folder).is_dir() for folder in hooks.SHOWN)

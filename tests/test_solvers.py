@@ -72,8 +72,8 @@ class TestShortestPath:
     @given(levels_with_endpoints(), ORDERS)
     @example(parse("...\n..T\nS.."), "RULD")
     def test_is_that_of_a_search_in_the_order(self, tiles: NDArray[np.uint8], order: str) -> None:
-        expected, found = first_path_of_search(tiles, order), solvers.shortest_path(tiles[None], order)[0]
-        np.testing.assert_array_equal(found, np.zeros_like(found) if expected is None else expected)
+        expected, path = first_path_of_search(tiles, order), solvers.shortest_path(tiles[None], order)[0]
+        np.testing.assert_array_equal(path, np.zeros_like(path) if expected is None else expected)
         if expected is not None:
             np.testing.assert_array_equal(solvers.shortest_path(tiles, order), expected)
 
@@ -109,8 +109,8 @@ class TestShapes:
             walls = (rng.random(shape) < wall_probability).astype(np.uint8)
             tiles = np.pad(with_random_endpoints(walls, rng), border, constant_values=Tile.WALL)
             expected = path_by_distances(tiles)
-            found = solvers.shortest_path(tiles[None])[0]
-            np.testing.assert_array_equal(found, np.zeros_like(found) if expected is None else expected)
+            path = solvers.shortest_path(tiles[None])[0]
+            np.testing.assert_array_equal(path, np.zeros_like(path) if expected is None else expected)
 
     def test_shortest_path_of_a_map(self) -> None:
         tiles = np.zeros((2, 513, 300), np.uint8)
@@ -165,8 +165,8 @@ class TestDiameter:
 
     @given(mazes(), ORDERS)
     def test_is_networkx_first_longest_path_in_the_order(self, tiles: NDArray[np.uint8], order: str) -> None:
-        expected, found = canonical_diameter(tiles, order), solvers.diameter(tiles[None], order)[0]
-        np.testing.assert_array_equal(found, np.zeros_like(found) if expected is None else expected)
+        expected, path = canonical_diameter(tiles, order), solvers.diameter(tiles[None], order)[0]
+        np.testing.assert_array_equal(path, np.zeros_like(path) if expected is None else expected)
 
     @pytest.mark.slow
     @settings(max_examples=3000)
@@ -202,8 +202,8 @@ class TestEverySmallMaze:
                 tiles.flat[source], tiles.flat[target] = Tile.SOURCE, Tile.TARGET
                 tiles = np.pad(tiles, border, constant_values=Tile.WALL)
                 expected = canonical_shortest_path(tiles)
-                found = solvers.shortest_path(tiles[None])[0]
-                np.testing.assert_array_equal(found, np.zeros_like(found) if expected is None else expected)
+                path = solvers.shortest_path(tiles[None])[0]
+                np.testing.assert_array_equal(path, np.zeros_like(path) if expected is None else expected)
 
 
 class TestDistances:
@@ -326,14 +326,14 @@ class TestIsValid:
     @given(levels_with_endpoints(largest=3) | mazes(largest=3))
     def test_accepts_just_lines(self, tiles: NDArray[np.uint8]) -> None:
         tiles = tiles[:3, :4]
-        wanted = {(int(row), int(col)) for row, col in np.argwhere(tiles >= Tile.SOURCE)}
-        if len(wanted) == 1:  # the other one is cut off
+        endpoints = {(int(row), int(col)) for row, col in np.argwhere(tiles >= Tile.SOURCE)}
+        if len(endpoints) == 1:  # the other one is cut off
             return
         subsets = all_subsets((tiles.shape[0], tiles.shape[1]))
         for path, valid in zip(subsets, solvers.is_valid(np.broadcast_to(tiles, subsets.shape), subsets), strict=True):
             ends = self.ends_of(tiles, path)
-            if ends is None or wanted:
-                assert valid == (ends is not None and ends == wanted)
+            if ends is None or endpoints:
+                assert valid == (ends is not None and ends == endpoints)
             else:
                 assert valid == (distance_grid(tiles, min(ends))[max(ends)] == path.sum() - 1)
 
@@ -383,9 +383,9 @@ class TestBestPath:
     def test_batch_is_each_level_alone(self) -> None:
         values = np.random.default_rng(0).random(LEVELS.shape)
         for levels in (LEVELS[:3], np.minimum(LEVELS, 1)):
-            each = np.stack([solvers.best_path(*level) for level in zip(levels, values, strict=False)])
-            np.testing.assert_array_equal(solvers.best_path(levels, values[: len(levels)]), each)
-            assert solvers.is_optimal(levels, each).all()
+            single = np.stack([solvers.best_path(*level) for level in zip(levels, values, strict=False)])
+            np.testing.assert_array_equal(solvers.best_path(levels, values[: len(levels)]), single)
+            assert solvers.is_optimal(levels, single).all()
 
     def test_unsolvable_levels_of_a_batch_have_no_path(self) -> None:
         for tiles in (UNSOLVABLE, NO_FREE_TILE):
@@ -414,16 +414,16 @@ class TestAllShortestPaths:
                 solvers.sample_shortest_paths(rng, tiles, 1)
             assert not solvers.sample_shortest_paths(rng, tiles[None], 2).any()
             return
-        drawn = solvers.sample_shortest_paths(rng, tiles, 5)
-        assert drawn.shape == (5, *tiles.shape)
-        assert {frozenset(map(tuple, np.argwhere(path).tolist())) for path in drawn} <= optima
+        samples = solvers.sample_shortest_paths(rng, tiles, 5)
+        assert samples.shape == (5, *tiles.shape)
+        assert {frozenset(map(tuple, np.argwhere(path).tolist())) for path in samples} <= optima
 
     @for_each("drawing", ["S...\n....\n....\n...T", "S....\n.#...\n.#...\n....T", "#......\nS.##...\n......T"])
     def test_all_are_equally_likely(self, drawing: str) -> None:
         tiles = parse(drawing)
         n_paths = len(optimal_shortest_paths(tiles))
-        drawn = solvers.sample_shortest_paths(np.random.default_rng(0), tiles, 1000 * n_paths)
-        kinds, counts = np.unique(drawn.reshape(len(drawn), -1), axis=0, return_counts=True)
+        samples = solvers.sample_shortest_paths(np.random.default_rng(0), tiles, 1000 * n_paths)
+        kinds, counts = np.unique(samples.reshape(len(samples), -1), axis=0, return_counts=True)
         assert len(kinds) == n_paths
         assert 0.001 < chisquare(counts).pvalue < 0.999
 
@@ -559,7 +559,7 @@ TWO_LEVELS = np.stack([PAIR, parse("SST")])
 
 
 @for_each(
-    ("solve", "given", "message"),
+    ("solve", "arguments", "message"),
     [
         *((solvers.shortest_path, [parse(level)], f"{ENDS} {has}") for level, has in COUNTS.items()),
         *((solvers.shortest_path, [[PAIR, parse(level)]], f"level 1 has {has}") for level, has in COUNTS.items()),
@@ -588,6 +588,6 @@ TWO_LEVELS = np.stack([PAIR, parse("SST")])
         (solvers.count_shortest_paths, [TWO_LEVELS], "level 1 has 2 and 1"),
     ],
 )
-def test_what_is_refused(solve: Callable[..., Any], given: list[Any], message: str) -> None:
+def test_what_is_refused(solve: Callable[..., Any], arguments: list[Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        solve(*given)
+        solve(*arguments)

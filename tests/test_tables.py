@@ -68,9 +68,9 @@ def test_numbers_in_csv_stay_numbers():
 @for_each("text", ["a\x1b[31mred", "\x9b2J", "\udcff", "a\x07", "a\u202eb"])
 def test_no_text_steers_a_terminal(text: str, capsys: pytest.CaptureFixture[str]):
     Table((text,), [(text,)], title=text).print(60)
-    shown = capsys.readouterr().out
-    assert shown.count(text.encode("unicode_escape").decode()) == 3
-    assert shown.replace("\n", "").isprintable()
+    output = capsys.readouterr().out
+    assert output.count(text.encode("unicode_escape").decode()) == 3
+    assert output.replace("\n", "").isprintable()
 
 
 def test_html_is_escaped():

@@ -241,12 +241,12 @@ def test_a_path_that_the_task_calls_optimal_is_measured_against_itself():
     target = solvers.shortest_path(tiles)
     path = np.stack([target[0], target[1][::-1], np.zeros_like(target[2]), target[3]]).astype(np.float32)
     path[1] *= 0.75
-    plain, own = score(tiles, path, target), score(tiles, path, target, some_path)
-    np.testing.assert_array_equal(own.table[[0, 2, 3]], plain.table[[0, 2, 3]])
-    assert not plain.optimal[1]
-    assert own.optimal.tolist() == [True, True, False, True]
-    assert own.complete.tolist() == [True, False, False, True]
-    assert own.accuracy[1] == pytest.approx(1 - 0.25**2)
+    against_target, against_path = score(tiles, path, target), score(tiles, path, target, some_path)
+    np.testing.assert_array_equal(against_path.table[[0, 2, 3]], against_target.table[[0, 2, 3]])
+    assert not against_target.optimal[1]
+    assert against_path.optimal.tolist() == [True, True, False, True]
+    assert against_path.complete.tolist() == [True, False, False, True]
+    assert against_path.accuracy[1] == pytest.approx(1 - 0.25**2)
 
 
 TILES = generate(np.random.default_rng(0), 4, 5)
@@ -332,10 +332,10 @@ class TestModels:
         assert model.arguments["task"] == "dead-ends"
         path = save_model(model, tmp_path / "model")
         assert load_model(path).task == "dead-ends"
-        own = TASKS["dead-ends"]
+        task = TASKS["dead-ends"]
         TASKS.remove("dead-ends")
         refused("unknown task 'dead-ends'", load_model, path)
-        register_task(own)
+        register_task(task)
 
 
 KEYS = Task(
@@ -351,7 +351,7 @@ KEYS = Task(
 @for_each("level", ["S..", "k.k", "SkS", "S.S", "..."])
 def test_levels_with_more_or_fewer_tiles_of_a_kind_than_declared_are_refused_at_every_door(level, tmp_path):
     tiles = parse(level, letters=KEYS.letters)[None] if "k" in level else parse(level)[None]
-    said = "levels of the task 'keys' have exactly one source and at least one key; level 0 has"
+    message = "levels of the task 'keys' have exactly one source and at least one key; level 0 has"
     with registered(KEYS, "MazeKeys-v0"):
         policy = NCA(KEYS.n_tiles, 2, task="keys")
         assert (KEYS.generate(np.random.default_rng(0), 50, 4) == 4).any(axis=(1, 2)).all()
@@ -370,7 +370,7 @@ def test_levels_with_more_or_fewer_tiles_of_a_kind_than_declared_are_refused_at_
             lambda: LevelPopulation(PopulationConfig("keys")).fresh(tiles),
             lambda: mutate(np.random.default_rng(0), tiles, "flip", KEYS),
         ):
-            refused(said, call)
+            refused(message, call)
 
 
 @for_each(
@@ -387,15 +387,15 @@ def test_wrong_counts_are_refused(counts, message):
 
 def test_the_digest_of_a_task_tells_how_many_tiles_of_a_kind_its_levels_have():
     marked = replace(KEYS, solve=fixpoint(FREE=lambda see: see.tile(Tile.EMPTY)))
-    drawn = replace(marked, mark=None)
-    same = (replace(drawn, counts={**drawn.counts, "target": "one"}), replace(drawn, name="other"))
-    assert {task.digest for task in same} == {drawn.digest}
+    unmarked = replace(marked, mark=None)
+    same = (replace(unmarked, counts={**unmarked.counts, "target": "one"}), replace(unmarked, name="other"))
+    assert {task.digest for task in same} == {unmarked.digest}
     other = (
         KEYS,
-        replace(drawn, counts={"key": "at least one", "source": "any"}),
-        replace(drawn, counts={"key": "one"}),
+        replace(unmarked, counts={"key": "at least one", "source": "any"}),
+        replace(unmarked, counts={"key": "one"}),
     )
-    assert len({task.digest for task in (drawn, *other)}) == 4
+    assert len({task.digest for task in (unmarked, *other)}) == 4
 
 
 ENDLESS = levels_to_test("random", 6, "diameter", 4)

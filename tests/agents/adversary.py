@@ -86,8 +86,8 @@ def is_correct(automaton, later=0, on=None):
     for maze in mazes(task) if on is None else on:
         due = automaton.bound(maze.size, int(task.solve(maze[None]).sum()) - 1)
         for t, signals in enumerate(states(automaton, maze, due + later)):
-            shown = signals[answers].reshape(task.shape_of_answers(1, *maze.shape))
-            if (t in (due, due + later) or (on is not None and t > due)) and not task.is_optimal(maze[None], shown)[0]:
+            answer = signals[answers].reshape(task.shape_of_answers(1, *maze.shape))
+            if (t in (due, due + later) or (on is not None and t > due)) and not task.is_optimal(maze[None], answer)[0]:
                 return False
     return True
 
@@ -98,19 +98,23 @@ def mutated(rng, automaton):
     root = term_of(automaton.rules[automaton.signals(signal)])
     nodes = [root]
     for node in nodes:
-        nodes += [part for part in node.parts if not any(part is known for known in nodes)]
-    chosen = nodes[rng.integers(len(nodes))]
-    if chosen.seen is not None and rng.random() < 0.5:
-        other = replace(chosen, tap=str(rng.choice([tap for tap in automaton.taps if tap != chosen.tap])))
-    elif chosen.join in (operator.and_, operator.or_):
-        swapped = {operator.and_: operator.or_, operator.or_: operator.and_}[chosen.join]
-        other = (replace(chosen, join=swapped), chosen.parts[0], chosen.parts[1])[rng.integers(3)]
+        nodes += [part for part in node.parts if not any(part is node_before for node_before in nodes)]
+    node_to_change = nodes[rng.integers(len(nodes))]
+    if node_to_change.seen is not None and rng.random() < 0.5:
+        mutant = replace(
+            node_to_change, tap=str(rng.choice([tap for tap in automaton.taps if tap != node_to_change.tap]))
+        )
+    elif node_to_change.join in (operator.and_, operator.or_):
+        swapped = {operator.and_: operator.or_, operator.or_: operator.and_}[node_to_change.join]
+        mutant = (replace(node_to_change, join=swapped), node_to_change.parts[0], node_to_change.parts[1])[
+            rng.integers(3)
+        ]
     else:
-        other = ~chosen
+        mutant = ~node_to_change
 
     def rebuilt(node):
-        if node is chosen:
-            return other
+        if node is node_to_change:
+            return mutant
         return node if node.seen is not None else Term(join=node.join, parts=tuple(map(rebuilt, node.parts)))
 
     return replace(automaton, rules={**automaton.rules, automaton.signals(signal): rebuilt(root)})
@@ -130,9 +134,11 @@ def further(n, rules, spoils):
     signals = IntEnum("Signal", names, start=0)
     path = replace(CANONICAL, signals=signals)
     shows = lambda see: see(signals.FLOOD) & path.on_path(see)  # noqa: E731
-    own = {signals.PATH: lambda see: shows(see) & ~spoils(see, signals), **path.rules}
-    own |= {signals[f"X{i}"]: partial(rule, signals) for i, rule in enumerate(rules)}
-    return replace(SHORTEST_PATH, signals=signals, rules=own, parts=(), invariant=None, in_order=None, theorem=None)
+    own_rules = {signals.PATH: lambda see: shows(see) & ~spoils(see, signals), **path.rules}
+    own_rules |= {signals[f"X{i}"]: partial(rule, signals) for i, rule in enumerate(rules)}
+    return replace(
+        SHORTEST_PATH, signals=signals, rules=own_rules, parts=(), invariant=None, in_order=None, theorem=None
+    )
 
 
 def far(n) -> Automaton:

@@ -16,10 +16,10 @@ def die_or_live(number):
 
 def gpus_found(folder):
     """Wait for a file `go` in a folder; return the GPUs that this process finds, and whether it has imported torch."""
-    found = os.environ.get("CUDA_VISIBLE_DEVICES"), "torch" in sys.modules
+    environment = os.environ.get("CUDA_VISIBLE_DEVICES"), "torch" in sys.modules
     while not (Path(folder) / "go").exists():
         time.sleep(0.02)
-    return found
+    return environment
 
 
 class Brief:

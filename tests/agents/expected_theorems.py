@@ -46,12 +46,12 @@ def path(signals, order, picture, at, t):
 
 def healing(picture, at, t):
     # no check fails on a maze that stays, so the signals of checks are off: t is never below 0
-    begun, is_source = t >= 1, picture.tile(Tile.SOURCE, at)
+    has_begun, is_source = t >= 1, picture.tile(Tile.SOURCE, at)
     return {
         **path(H, "ULDR", picture, at, t),
-        H.ROOT: begun & picture.tile(Tile.TARGET, at),
-        H.ON: begun & (is_source | (entered(picture, at) & has_come(picture, at, t - 1))),
-        H.WAS_WALL: begun & picture.tile(Tile.WALL, at),
+        H.ROOT: has_begun & picture.tile(Tile.TARGET, at),
+        H.ON: has_begun & (is_source | (entered(picture, at) & has_come(picture, at, t - 1))),
+        H.WAS_WALL: has_begun & picture.tile(Tile.WALL, at),
         **dict.fromkeys((*FOUND, H.ALARM, H.RESET), picture.inside(at) & (t < 0)),
     }
 
@@ -69,8 +69,8 @@ def lives(picture, at, generation):
 
 
 def walks(picture, at, n):
-    here = picture.inside(at) & (picture.number(PLACE, at) == picture.of_map(WALKER, n))
-    return here & (n >= 0) & (picture.of_map(HEADING, n) >= 0)
+    is_here = picture.inside(at) & (picture.number(PLACE, at) == picture.of_map(WALKER, n))
+    return is_here & (n >= 0) & (picture.of_map(HEADING, n) >= 0)
 
 
 def has_been(picture, at, n):

@@ -141,8 +141,8 @@ class DepthFirst(Automaton):
         total = rank + direction
         total = total + self.zero_mask(total) * 16 * total.shape[2] * total.shape[3]
         popped = self.sawtooth(total - base.global_min(total), 0) * self.stuck(pebble)
-        kept = 1 - popped
-        return torch.cat([route, flow, pebble, stack * kept, direction * kept, rank * kept], dim=1)
+        remaining = 1 - popped
+        return torch.cat([route, flow, pebble, stack * remaining, direction * remaining, rank * remaining], dim=1)
 
     def flow(self, flow: Tensor) -> Tensor:
         return self.step(flow)
@@ -272,10 +272,10 @@ class SearchInFifths(DepthFirst):
 
     def change(self, weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
         ranks = (Search.STACK_DIRECTION, Search.STACK_RANK)
-        kept = {(rank, rank) for rank in ranks}
+        stacked = {(rank, rank) for rank in ranks}
         return tuple(
             weight._replace(value=weight.value / 5)
-            if weight.out in ranks and (weight.out, weight.source) not in kept
+            if weight.out in ranks and (weight.out, weight.source) not in stacked
             else weight
             for weight in weights
         )

@@ -35,15 +35,15 @@ def random_layers(seed: int) -> Task:
     rng = np.random.default_rng([seed, 1])
     names, rules = list[str](), dict[str, Callable[[Any], Any]]()
     for layer in range(rng.integers(2, 4)):
-        before, own = list(names), [f"R{layer}{i}" for i in range(rng.integers(1, 3))]
-        names += own
-        for name in own:
+        before, names_of_layer = list(names), [f"R{layer}{i}" for i in range(rng.integers(1, 3))]
+        names += names_of_layer
+        for name in names_of_layer:
             rule = _rule(rng, names, before)
-            negated = str(rng.choice(before)) if before and name == own[0] else ""
+            negated = str(rng.choice(before)) if before and name == names_of_layer[0] else ""
             rules[name] = (lambda see, r=rule, n=negated: r(see) & ~see(n)) if negated else rule
         if layer == 0 and rng.random() < 0.2:
-            rules[own[-1]] = anywhere(rules[own[-1]])
-    return Task(name=f"layers-{seed}", solve=fixpoint(own[0], **rules), may_be_empty=True)
+            rules[names_of_layer[-1]] = anywhere(rules[names_of_layer[-1]])
+    return Task(name=f"layers-{seed}", solve=fixpoint(names_of_layer[0], **rules), may_be_empty=True)
 
 
 def _rule(rng: np.random.Generator, names: list[str], may_negate: Sequence[str]) -> Callable[[Any], Any]:
@@ -69,6 +69,6 @@ def _tree(rng: np.random.Generator, names: list[str], may_negate: Sequence[str],
     return lambda see: reduce(join, (part(see) for part in parts))
 
 
-def _read(see: Any, what: int | str, tap: str, negated: bool) -> Any:
-    seen = see(what, tap) if isinstance(what, str) else see.tile(what, tap)
-    return ~seen if negated else seen
+def _read(see: Any, atom: int | str, tap: str, negated: bool) -> Any:
+    value = see(atom, tap) if isinstance(atom, str) else see.tile(atom, tap)
+    return ~value if negated else value

@@ -38,9 +38,9 @@ def verdict_of(automaton):
     if proof.verdict == "characterised" and not proof.stated:
         for maze in adversary.mazes(find_task(automaton.task))[::2]:
             picture = MazePicture(maze[None], proof.theorem.ghosts(maze[None]))
-            for t, held in enumerate(adversary.states(automaton, maze, 40)):
-                for signal, said in proof.theorem.signals(picture, CENTRE, np.int64(t)).items():
-                    assert (np.broadcast_to(said, (1, *maze.shape))[0] == held[signal]).all(), (signal, t)
+            for t, state in enumerate(adversary.states(automaton, maze, 40)):
+                for signal, formula in proof.theorem.signals(picture, CENTRE, np.int64(t)).items():
+                    assert (np.broadcast_to(formula, (1, *maze.shape))[0] == state[signal]).all(), (signal, t)
     wrong = [trial.wrong for trial in proof.trials if trial.wrong is not None]
     assert not any(adversary.is_correct(automaton, 60, [maze]) for maze in wrong)
     return proof.verdict
@@ -63,9 +63,9 @@ def test_the_evaluator_finds_the_shortest_path_correct():
 
 
 def test_some_wrong_automata_get_no_false_verdict():
-    some = {family: automaton for family, automaton in FAMILIES[::-1] if family not in SLOW}  # the first of each
-    verdicts = check(some.items())
-    assert sum(n for (_, truth, _), n in verdicts.items() if truth == "wrong") == len(some)
+    samples = {family: automaton for family, automaton in FAMILIES[::-1] if family not in SLOW}  # the first of each
+    verdicts = check(samples.items())
+    assert sum(n for (_, truth, _), n in verdicts.items() if truth == "wrong") == len(samples)
 
 
 @pytest.mark.slow

@@ -38,8 +38,8 @@ def any_signals(rng, automaton, tiles, ordered, heard):
         signals[:, s.FLOOD], signals[:, list(s)[-7:]] = free, False
         for tap in "ULDR":
             ((down, right),) = offsets(tap)
-            there = np.roll(height, (-down, -right), (1, 2))[:, 1:-1, 1:-1]
-            signals[:, s[f"NEAR_{tap}"]] = free & (tiles != Tile.TARGET) & (there < height[:, 1:-1, 1:-1])
+            neighbour_height = np.roll(height, (-down, -right), (1, 2))[:, 1:-1, 1:-1]
+            signals[:, s[f"NEAR_{tap}"]] = free & (tiles != Tile.TARGET) & (neighbour_height < height[:, 1:-1, 1:-1])
             signals[:, s[f"HEARD_{tap}"]] &= signals[:, s[f"NEAR_{tap}"]] | (not heard)
     return signals
 
@@ -57,12 +57,12 @@ def late(automaton, n_bits, tiles, signals, beyond=40):
 
 @for_each("n_bits", list(EARLIER))
 def test_the_sequence_contains_all_words(n_bits):
-    words, seen = [False] * n_bits, set()
-    while tuple(words) not in seen:
-        seen.add(tuple(words))
+    words, visited = [False] * n_bits, set()
+    while tuple(words) not in visited:
+        visited.add(tuple(words))
         word = np.array(words)
         words = [bool(np.logical_or(*following([*word], EARLIER[n_bits]))), *words[:-1]]
-    assert len(seen) == 2**n_bits
+    assert len(visited) == 2**n_bits
     assert not any(words)
 
 
@@ -154,8 +154,8 @@ def test_its_network_follows_it_from_any_state():
         for step in range(40):
             state, signals = model(maze, state, step), automaton.step(tiles, signals)
             for signal, of in rows.items():
-                held = state[:, of[0]] - (state[:, of[1]] if len(of) > 1 else 0)
-                np.testing.assert_array_equal(held.numpy(), signals[:, signal], signal.name)
+                value = state[:, of[0]] - (state[:, of[1]] if len(of) > 1 else 0)
+                np.testing.assert_array_equal(value.numpy(), signals[:, signal], signal.name)
 
 
 S, RULES = any_state_automaton(4).signals, any_state_automaton(4).rules

@@ -66,8 +66,8 @@ def counts_any_flood(see):
 
 
 def goes_on_beside_the_flood(see):
-    here = see(S.AT_1) | (see(S.AT_2) & around(see, S.AT_1))
-    return here & ~asynchronous._near_at(0, see) & ~see.tile(Tile.TARGET)
+    flood = see(S.AT_1) | (see(S.AT_2) & around(see, S.AT_1))
+    return flood & ~asynchronous._near_at(0, see) & ~see.tile(Tile.TARGET)
 
 
 EARLY = replace(CANONICAL, start=lambda see, tap: see.tile(Tile.SOURCE, tap))
@@ -95,7 +95,7 @@ def test_other_rules_are_refused(n):
 def test_rising_signals_survive_any_schedule():
     pytest.importorskip("z3")
     named = {
-        name: [{signal.name for signal in some} for some in survivors(AUTOMATA[name])]
+        name: [{signal.name for signal in signals} for signals in survivors(AUTOMATA[name])]
         for name in ("shortest-path", "reachable", "dead-ends", "life", "first-passage")
     }
     assert named == {
@@ -116,8 +116,8 @@ def test_any_automaton_is_kept_in_step_by_a_clock_modulo_3():
     pytest.importorskip("z3")
     assert all(in_step_lemmas().values())
     refused = [
-        [name for name, holds in in_step_lemmas(**given).items() if not holds]
-        for given in ({"modulus": 2}, {"reads_before": False}, {"waits": False})
+        [name for name, holds in in_step_lemmas(**changes).items() if not holds]
+        for changes in ({"modulus": 2}, {"reads_before": False}, {"waits": False})
     ]
     assert refused == [
         ["the last tile advances"],
@@ -130,12 +130,12 @@ def test_any_automaton_is_kept_in_step_by_a_clock_modulo_3():
 def test_tiles_in_step_have_the_state_of_their_time(name):
     automaton, rng = AUTOMATA[name], np.random.default_rng(0)
     tiles = mazes(n=2) if automaton.task == "shortest-path" else (mazes(n=2) == Tile.WALL).astype(np.uint8)
-    held = [*islice(automaton.trace(tiles), 64)]
-    states = np.stack([*held, *[held[-1]] * (64 - len(held))])
-    kept = InStep(automaton, tiles)
+    trace = [*islice(automaton.trace(tiles), 64)]
+    states = np.stack([*trace, *[trace[-1]] * (64 - len(trace))])
+    run = InStep(automaton, tiles)
     level, row, col = np.indices(tiles.shape)
     for _ in range(120):
-        kept.update(rng.random(tiles.shape) < 0.5)
-        np.testing.assert_array_equal(kept.state.transpose(0, 2, 3, 1), states[kept.time, level, :, row, col])
-    assert kept.time.min() > 10
-    assert np.ptp(kept.time) > 1
+        run.update(rng.random(tiles.shape) < 0.5)
+        np.testing.assert_array_equal(run.state.transpose(0, 2, 3, 1), states[run.time, level, :, row, col])
+    assert run.time.min() > 10
+    assert np.ptp(run.time) > 1

@@ -41,7 +41,7 @@ def test_a_row_an_algorithm_and_nothing_is_run_twice(
     assert capsys.readouterr().out in first
     assert (tmp_path / "curves.png").stat().st_size > 1000
     ppo, a2c = json.loads((tmp_path / "curves.json").read_text())["curves"]
-    assert [(each["algorithm"], each["family"], each["size"]) for each in (ppo, a2c)] == [
+    assert [(entry["algorithm"], entry["family"], entry["size"]) for entry in (ppo, a2c)] == [
         ("ppo-nca", "random", 3),
         ("a2c", "random", 3),
     ]
@@ -66,12 +66,12 @@ def test_the_picture_and_the_table_of_the_page_are_of_the_file_beside_it(
     docs = Path(__file__).parents[2] / "docs"
     file, page = docs / "pictures/baselines.json", (docs / "rl-baselines.md").read_text(encoding="utf-8")
     curves = json.loads(file.read_text(encoding="utf-8"))["curves"]
-    assert [len(each["runs"]) for each in curves] == [5, 4]
-    for each in curves:
-        tests = [run["test"] for run in each["runs"]]
-        reached = bootstrap(np.random.default_rng(0), tests, baselines.interquartile_mean)
+    assert [len(entry["runs"]) for entry in curves] == [5, 4]
+    for entry in curves:
+        tests = [run["test"] for run in entry["runs"]]
+        estimate = bootstrap(np.random.default_rng(0), tests, baselines.interquartile_mean)
         name = "`ppo-nca`" + ", one epoch, float32" * (len(tests) == 4)
-        assert f"{name} | {reached.text(3, 1)} | 2,000,384 | {len(tests)} |" in page
+        assert f"{name} | {estimate.text(3, 1)} | 2,000,384 | {len(tests)} |" in page
     copied = tmp_path / "baselines.json"
     copied.write_bytes(file.read_bytes())
     monkeypatch.setattr(sys, "argv", ["x", "--redraw", str(copied)])

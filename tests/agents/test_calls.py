@@ -123,8 +123,8 @@ class TestEvaluate:
         policy = load("shortest-path-bfs")
         policy.guarantees = replace(policy.guarantees, needs_border=True)
         with pytest.warns(UserWarning, match="mine needs a wall around every level"):
-            found = evaluate({"mine": policy}, levels=LEVEL[None, 1:-1, 1:-1], stability=False)
-        assert [row.policy for row in found[:]] == ["mine"]
+            results = evaluate({"mine": policy}, levels=LEVEL[None, 1:-1, 1:-1], stability=False)
+        assert [row.policy for row in results[:]] == ["mine"]
 
     @for_each(
         ("call", "options", "message"),

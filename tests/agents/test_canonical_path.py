@@ -57,7 +57,7 @@ def followed(tiles: Tiles, n_steps: int) -> Iterator[NDArray[np.bool_]]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_has_the_rules_path_after_every_iteration(form: str) -> None:
-    name, options, gradients, held = FORMS[form]
+    name, options, gradients, expected_path = FORMS[form]
     policy = load(name, **options)
     tiles = mazes_of_all_families(4, 2, 9, 10)
     with nullcontext() if gradients else torch.no_grad():
@@ -65,7 +65,7 @@ def test_every_form_has_the_rules_path_after_every_iteration(form: str) -> None:
     for step, (state, signals) in enumerate(zip(states, followed(tiles, 80), strict=True)):
         channels = dict(zip(policy.channel_names, state.detach().unbind(dim=1), strict=True))
         np.testing.assert_array_equal(channels["path"] > 0.5, signals[:, PathSignal.PATH], err_msg=f"after {step}")
-        for signal, names in held.items():
+        for signal, names in expected_path.items():
             parts = [-channels[part[1:]] if part.startswith("-") else channels[part] for part in names]
             value = torch.stack(parts).sum(dim=0)
             assert ((value - torch.from_numpy(signals[:, signal]).float()).abs() < 0.1).all(), (step, signal)
@@ -95,8 +95,8 @@ def test_the_automaton_that_heals_has_all_signals_and_its_path_an_iteration_late
     """The signals come an iteration later, except at the source."""
     shared = [signal for signal in PathSignal if signal != PathSignal.PATH]
     tiles = mazes_of_all_families(5, 3, 7, 8)
-    own, before = list(HEALING.trace(tiles)), None
-    for signals, rule in zip(own, followed(tiles, len(own) - 1), strict=True):
+    trace, before = list(HEALING.trace(tiles)), None
+    for signals, rule in zip(trace, followed(tiles, len(trace) - 1), strict=True):
         for signal in shared:
             np.testing.assert_array_equal(signals[:, HEALING.signals[signal.name]], rule[:, signal])
         late = rule if before is None else before

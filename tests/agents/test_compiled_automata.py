@@ -91,8 +91,8 @@ def test_networks_have_whole_weights_and_follow_the_automaton(automaton):
         states = zip(iterate(model, maze), split.trace(tiles), automaton.trace(tiles), range(N_STEPS), strict=False)
         with torch.no_grad():
             for state, parts, signals, t in states:
-                held = [state[:, of[0]] - (state[:, of[1]] if len(of) > 1 else 0) for of in rows]
-                np.testing.assert_array_equal(torch.stack(held, dim=1), parts)
+                values = [state[:, of[0]] - (state[:, of[1]] if len(of) > 1 else 0) for of in rows]
+                np.testing.assert_array_equal(torch.stack(values, dim=1), parts)
                 assert (parts[:, 0] == signals[:, 0]).all(), f"after {t} iterations"
     model.biases[0].data[1] += 1
     assert not certify(model, automaton=automaton).holds
@@ -127,8 +127,8 @@ def test_one_network_answers_both_questions(tmp_path: Path):
             policy.predict(observation)[0], policy(maze, torch.zeros(2, policy.n_channels, 6, 6)).detach()
         )
         with torch.no_grad():
-            shown = rollout(policy, maze, policy.guarantees.enough_steps(6, 6, 8))[:, 0] > 0.5
-        np.testing.assert_array_equal(shown, task.solve(maze.argmax(dim=1).numpy().astype(np.uint8)))
+            paths = rollout(policy, maze, policy.guarantees.enough_steps(6, 6, 8))[:, 0] > 0.5
+        np.testing.assert_array_equal(paths, task.solve(maze.argmax(dim=1).numpy().astype(np.uint8)))
     assert certify(policy).holds, "the one that asks for the diameter"
     assert torch.equal(load(f"diameter:{file}").weights[0], model.weights[0])
     assert not load(f"diameter-DLRU:{file}").guarantees.exact
@@ -282,12 +282,12 @@ def test_parts_of_a_rule_get_signals_and_all_is_slower(automaton, pace):
     assert certify(model, automaton=automaton) == certificate, "helpers are found again"
     assert [words.partition(" = ")[0] for words in certificate.helpers] == [*slow.helpers]
     tiles = mazes(automaton)
-    held, slowly = (next(rules.trace(tiles)) for rules in (automaton, slow))
+    expected, state = (next(rules.trace(tiles)) for rules in (automaton, slow))
     for t in range(8 * pace):
-        held = automaton.step(tiles, held) if t and t % pace == 0 else held
-        np.testing.assert_array_equal(slowly[:, : len(automaton.signals)], held)
-        slowly = slow.step(tiles, slowly)
-    np.testing.assert_array_equal(drawn(model, tiles, 7 * pace), held[:, 0])
+        expected = automaton.step(tiles, expected) if t and t % pace == 0 else expected
+        np.testing.assert_array_equal(state[:, : len(automaton.signals)], expected)
+        state = slow.step(tiles, state)
+    np.testing.assert_array_equal(drawn(model, tiles, 7 * pace), expected[:, 0])
 
 
 def blinks(see):

@@ -61,12 +61,12 @@ def backend(monkeypatch) -> Iterator[Backend]:
 def check(model: Policy) -> None:
     maze, request = mazes(2, 4, 5), RolloutRequest((3, N_STEPS))
     expected = PYTORCH(model, maze, None, request)
-    wanted = gradients(model, expected)
+    expected_gradients = gradients(model, expected)
     model.compile()
     for _ in range(2):
         states = PYTORCH(model, maze, None, request)
         assert_near(states, expected, 1e-5)
-        assert_near(gradients(model, states), wanted, 1e-4)
+        assert_near(gradients(model, states), expected_gradients, 1e-4)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -145,18 +145,18 @@ def test_the_faster_way_is_used_also_after_resuming(factor, compiled, said, back
         return 1.0 if run.compiled else factor or 1.0
 
     monkeypatch.setattr(compiling, "_seconds", seconds)
-    whole, described = trained("whole")
+    uninterrupted, description = trained("whole")
     assert said in capsys.readouterr().out
-    assert (described["compiled"], described["configuration"]["compile"]) == (compiled, "auto")
-    assert ("--compile True" in described["command"]) == compiled, "a command that does the same everywhere"
+    assert (description["compiled"], description["configuration"]["compile"]) == (compiled, "auto")
+    assert ("--compile True" in description["command"]) == compiled, "a command that does the same everywhere"
     assert (backend.n_runs > 0) == compiled
     with monkeypatch.context() as patch:
         patch.setattr(loop, "update", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             trained("killed")
     monkeypatch.setattr(compiling, "_seconds", lambda *_: 1 / 0)
-    assert trained("killed")[0] == whole
-    assert trained("same", compiled)[0] == whole
+    assert trained("killed")[0] == uninterrupted
+    assert trained("same", compiled)[0] == uninterrupted
 
 
 @pytest.fixture
@@ -164,15 +164,15 @@ def graphs(monkeypatch) -> list[tuple[Any, ...]]:
     """Simulate CUDA graphs, whose results the next rollout overwrites; return the shapes of each recording."""
     recorded, returned = list[tuple[Any, ...]](), list[Tensor]()
 
-    def make_graphed_callables(module: Any, given: tuple[Tensor, ...], pool: Any, **options: Any) -> Any:
-        recorded.append((*(tensor.shape for tensor in given), module.request))
+    def make_graphed_callables(module: Any, tensors: tuple[Tensor, ...], pool: Any, **options: Any) -> Any:
+        recorded.append((*(tensor.shape for tensor in tensors), module.request))
         assert not torch.is_autocast_cache_enabled()
         assert pool == "memory"
 
-        def replay(*given: Tensor) -> tuple[Tensor, ...]:
+        def replay(*tensors: Tensor) -> tuple[Tensor, ...]:
             for tensor in returned:
                 tensor.detach().fill_(torch.nan)
-            returned[:] = [state.clone() for state in module(*given)]
+            returned[:] = [state.clone() for state in module(*tensors)]
             return tuple(returned)
 
         return replay
@@ -209,12 +209,12 @@ def test_graphs_are_chosen_if_they_are_the_fastest(graphs, backend, leaky, monke
     times = {False: 1.0, True: 1.2, "graphs": 0.25}
     monkeypatch.setattr(compiling, "_seconds", lambda run, batches: times[run.compiled])
     assert trained("auto")[1]["compiled"] == "graphs"
-    said = "one takes 500 ms by plain PyTorch, 600 ms by torch.compile, 125 ms by CUDA graphs; torch.compile took "
-    assert f"updates by CUDA graphs, 4.00 times as fast; {said}" in capsys.readouterr().out
+    message = "one takes 500 ms by plain PyTorch, 600 ms by torch.compile, 125 ms by CUDA graphs; torch.compile took "
+    assert f"updates by CUDA graphs, 4.00 times as fast; {message}" in capsys.readouterr().out
 
 
 def test_failed_recordings_are_reported(graphs, leaky, monkeypatch):
-    def fail(*given: Any, **options: Any) -> Any:
+    def fail(*arguments: Any, **options: Any) -> Any:
         raise RuntimeError("operation not permitted when stream is capturing")
 
     monkeypatch.setattr(torch.cuda, "make_graphed_callables", fail)

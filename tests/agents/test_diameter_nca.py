@@ -80,8 +80,8 @@ def test_exact_on_many_mazes(n_mazes, height, width):
 )
 def test_paths_by_hand(drawing, path):
     state, _ = run(parse(drawing)[None])
-    drawn = np.array([[glyph == "*" for glyph in row] for row in path.split("\n")])
-    np.testing.assert_array_equal(state[0, DiameterChannel.PATH], drawn)
+    expected = np.array([[glyph == "*" for glyph in row] for row in path.split("\n")])
+    np.testing.assert_array_equal(state[0, DiameterChannel.PATH], expected)
 
 
 def test_the_path_takes_exactly_three_diameters_and_two_steps_once_all_eccentricities_are_known():

@@ -174,8 +174,8 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(scope="module", autouse=True)
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """The examples with new tasks, as modules."""
-    with own_tasks(tmp_path_factory.mktemp("own")) as found:
-        yield found
+    with own_tasks(tmp_path_factory.mktemp("own")) as loaded:
+        yield loaded
 
 
 def configured(model: type[Policy], task: str, **options: Any) -> TrainingConfig:
@@ -315,8 +315,8 @@ def promised() -> dict[tuple[str, str], tuple[str, tuple[str, ...]]]:
     for row, tasks, formats in table:
         for column in COLUMNS:
             works = "all but `evolve`" if column == "answers of several channels" else "all"
-            said = "none" if tasks == ALONE and column != "`shortest-path`" else works
-            cells[row, column] = said, tuple(formats.replace("none", "").split(", "))
+            verdict = "none" if tasks == ALONE and column != "`shortest-path`" else works
+            cells[row, column] = verdict, tuple(formats.replace("none", "").split(", "))
     return cells
 
 
@@ -335,8 +335,8 @@ def further_tasks(monkeypatch: pytest.MonkeyPatch, plays: Callable[[int], None])
     plays(1)
     register_task(DEAD_ENDS)
     register_task(SEVERAL_ANSWERS)
-    own = {"MazeDeadEnds-v0": DEAD_ENDS.name, "MazePathAndRoom-v0": SEVERAL_ANSWERS.name}
-    for name, task in own.items():
+    environments = {"MazeDeadEnds-v0": DEAD_ENDS.name, "MazePathAndRoom-v0": SEVERAL_ANSWERS.name}
+    for name, task in environments.items():
         register_environment(name, task, max_episode_steps=4)
     for task in COLUMNS.values():
         monkeypatch.setitem(maze_nca_gym.ENVIRONMENTS, environment_id(task), (find_task(task).question, 4))
@@ -344,7 +344,7 @@ def further_tasks(monkeypatch: pytest.MonkeyPatch, plays: Callable[[int], None])
     monkeypatch.setattr("maze_nca_gym.agents.sweeps.figures.draw_sweep", lambda *_: None)
     yield
     monkeypatch.undo()
-    for name, task in own.items():
+    for name, task in environments.items():
         TASKS.remove(task)
         del maze_nca_gym.ENVIRONMENTS[name], gym.registry[name]
 
@@ -355,7 +355,7 @@ def further_tasks(monkeypatch: pytest.MonkeyPatch, plays: Callable[[int], None])
 )
 def test_architectures_work_on_tasks_as_the_page_states(row: str, column: str, tmp_path: Path) -> None:
     """Every command works, or is refused with one line and writes nothing."""
-    (said, formats), task, architecture = CELLS[row, column], COLUMNS[column], ARCHITECTURES[row]
+    (verdict, formats), task, architecture = CELLS[row, column], COLUMNS[column], ARCHITECTURES[row]
     model = architecture if isinstance(architecture, str) else register_model(architecture).__name__
     options = {**TINY, "sizes": [5], "model": model, "task": task}
     described = {"options": options, "vary": {"n_updates": [1, 2]}, "seeds": 1, "measure": {"n": 4}}
@@ -371,8 +371,8 @@ def test_architectures_work_on_tasks_as_the_page_states(row: str, column: str, t
         "evolve": lambda out: evolve(file, out=out, rounds=1, n_offspring=2, **small),
         **{kind: lambda out, kind=kind: export(file, out, kind) for kind in FORMATS if kind != "onnx"},
     }
-    refused = {"all": (), "all but `evolve`": ("evolve",), "none": (*training,)}[said]
-    verbs = training | ({} if said == "none" else running)
+    refused = {"all": (), "all but `evolve`": ("evolve",), "none": (*training,)}[verdict]
+    verbs = training | ({} if verdict == "none" else running)
     for verb, call in verbs.items():
         if verb in refused or (verb in FORMATS and verb not in formats):
             with pytest.raises(ValueError, match=r"shortest-path, |cannot evolve|something else") as caught:
@@ -381,7 +381,7 @@ def test_architectures_work_on_tasks_as_the_page_states(row: str, column: str, t
             assert not [*tmp_path.glob(f"{verb}*")]
         else:
             call(tmp_path / verb)
-    if said != "none":
+    if verdict != "none":
         again = load_model(file)
         assert (again.task, FORMATS["onnx"].holds(again)) == (task, "onnx" in formats)
         runs = [*tmp_path.glob("sweep/runs/*/*/model.safetensors")]

@@ -157,18 +157,18 @@ class TestEveryMaze:
         [("shortest-path", 2, 3), ("shortest-path", 1, 5), ("diameter", 3, 3), ("diameter", 1, 1)],
     )
     def test_each_maze_comes_once(self, task: str, height: int, width: int) -> None:
-        found = [maze for mazes in every_maze(find_task(task), height, width) for maze in mazes]
-        assert {maze.tobytes() for maze in found} == plainly_every_maze(find_task(task), height, width)
-        assert len(found) == len({maze.tobytes() for maze in found})
-        assert len(found) == number_of_mazes(find_task(task), height * width)
+        all_mazes = [maze for mazes in every_maze(find_task(task), height, width) for maze in mazes]
+        assert {maze.tobytes() for maze in all_mazes} == plainly_every_maze(find_task(task), height, width)
+        assert len(all_mazes) == len({maze.tobytes() for maze in all_mazes})
+        assert len(all_mazes) == number_of_mazes(find_task(task), height * width)
 
     @pytest.mark.usefixtures("own")
     def test_tasks_of_ones_own(self) -> None:
         for name in OWN:
             task = find_task(name)
-            found = [maze.tobytes() for mazes in every_maze(task, 2, 2) for maze in mazes]
-            assert set(found) == plainly_every_maze(task, 2, 2)
-            assert len(found) == len(set(found)) <= number_of_mazes(task, 4)
+            all_mazes = [maze.tobytes() for mazes in every_maze(task, 2, 2) for maze in mazes]
+            assert set(all_mazes) == plainly_every_maze(task, 2, 2)
+            assert len(all_mazes) == len(set(all_mazes)) <= number_of_mazes(task, 4)
 
     def test_there_are_as_many_as_places_for_the_ends(self) -> None:
         parts = list(every_maze(SHORTEST_PATH, 3, 3))
@@ -178,28 +178,28 @@ class TestEveryMaze:
 
 class TestResults:
     def test_a_correct_policy_fails_on_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        now = iter(range(10**6))  # looks at the clock, so that a slow machine searches as far
-        monkeypatch.setattr("maze_nca_gym.agents.doubting.searching.time.monotonic", lambda: next(now) / 10)
-        found = doubt("shortest-path-bfs", **QUICK | {"seconds": 2.5})
-        assert found.failure is None
-        assert found.complete == 4
-        assert found.verdict == f"no failure in {found.n_mazes:,} mazes"
+        clock = iter(range(10**6))  # looks at the clock, so that a slow machine searches as far
+        monkeypatch.setattr("maze_nca_gym.agents.doubting.searching.time.monotonic", lambda: next(clock) / 10)
+        result = doubt("shortest-path-bfs", **QUICK | {"seconds": 2.5})
+        assert result.failure is None
+        assert result.complete == 4
+        assert result.verdict == f"no failure in {result.n_mazes:,} mazes"
         solvable = [
             m for n in (2, 3, 4) for h in range(1, n + 1) if n % h == 0 for m in every_maze(SHORTEST_PATH, h, n // h)
         ]
-        assert found.n_complete == sum(int(SHORTEST_PATH.solve(mazes).any(axis=(1, 2)).sum()) for mazes in solvable)
-        assert found.correct_on == f"correct on all {found.n_complete:,} solvable mazes of up to 4 tiles"
-        assert "proven" not in found.text().replace("tested, not proven", "")
-        assert found.drawing() == found.command == ""
+        assert result.n_complete == sum(int(SHORTEST_PATH.solve(mazes).any(axis=(1, 2)).sum()) for mazes in solvable)
+        assert result.correct_on == f"correct on all {result.n_complete:,} solvable mazes of up to 4 tiles"
+        assert "proven" not in result.text().replace("tested, not proven", "")
+        assert result.drawing() == result.command == ""
 
     def test_the_first_failure_is_the_smallest(self) -> None:
-        found = doubt(Short(), **QUICK | {"tiles": 8})
-        assert found.failure is not None
+        result = doubt(Short(), **QUICK | {"tiles": 8})
+        assert result.failure is not None
         # six moves in a row need seven tiles, and fit into no smaller maze
-        assert found.failure.tiles.size == 7
-        assert found.complete == 6
-        assert found.failure.correct.sum() == 7
-        assert not found.failure.shown.any()
+        assert result.failure.tiles.size == 7
+        assert result.complete == 6
+        assert result.failure.correct.sum() == 7
+        assert not result.failure.shown.any()
 
     def test_one_seed_gives_one_result(self) -> None:
         policy, options = Short(), QUICK | {"sizes": (8,), "tiles": 2}
@@ -213,8 +213,8 @@ class TestResults:
         assert not np.array_equal(first.failure.found, other.failure.found)
 
     def test_the_time_decides_how_far_the_search_comes_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        now = iter(range(10**6))
-        monkeypatch.setattr("maze_nca_gym.agents.doubting.searching.time.monotonic", lambda: next(now) / 10)
+        clock = iter(range(10**6))
+        monkeypatch.setattr("maze_nca_gym.agents.doubting.searching.time.monotonic", lambda: next(clock) / 10)
         places = [doubt("shortest-path-bfs", **QUICK | {"seconds": seconds}).place for seconds in (0.01, 1.5, 2.5)]
         assert places[0] == "every maze of 2 tiles"
         assert len(set(places)) == 3
@@ -228,10 +228,10 @@ def is_maze(tiles: Tiles) -> bool:
 
 def smaller(tiles: Tiles) -> list[Tiles]:
     """Return the mazes without one row, one column or one wall, and the mazes with an end one tile closer."""
-    found = [np.delete(tiles, index, axis) for axis in (0, 1) for index in range(tiles.shape[axis])]
+    levels = [np.delete(tiles, index, axis) for axis in (0, 1) for index in range(tiles.shape[axis])]
     for place in np.argwhere(tiles == Tile.WALL):
-        found.append(tiles.copy())
-        found[-1][tuple(place)] = Tile.EMPTY
+        levels.append(tiles.copy())
+        levels[-1][tuple(place)] = Tile.EMPTY
     length = SHORTEST_PATH.solve(tiles[None]).sum()
     for end in (Tile.SOURCE, Tile.TARGET):
         (place,) = np.argwhere(tiles == end)
@@ -241,48 +241,48 @@ def smaller(tiles: Tiles) -> list[Tiles]:
                 moved = tiles.copy()
                 moved[row, col], moved[tuple(place)] = end, Tile.EMPTY
                 if 0 < SHORTEST_PATH.solve(moved[None]).sum() < length:
-                    found.append(moved)
-    return [maze for maze in found if maze.size and is_maze(maze)]
+                    levels.append(moved)
+    return [maze for maze in levels if maze.size and is_maze(maze)]
 
 
 class TestShrinking:
     @for_each("name", ["short", "nca-shortest-path-baseline", "odd"])
     def test_without_any_part_the_policy_is_correct(self, name: str) -> None:
         policy = {"short": Short(), "odd": Square()}.get(name) or load(name)
-        found = doubt(policy, **QUICK | {"tiles": 1, "sizes": (8, 11)}, steps=48)
-        assert found.failure is not None
-        assert found.failure.is_minimal
-        assert found.failure.tiles.size < found.failure.found.size
-        assert found.failure.n_tried > 10
-        border = found.has_border
-        tiles = found.failure.tiles[1:-1, 1:-1] if border else found.failure.tiles
+        result = doubt(policy, **QUICK | {"tiles": 1, "sizes": (8, 11)}, steps=48)
+        assert result.failure is not None
+        assert result.failure.is_minimal
+        assert result.failure.tiles.size < result.failure.found.size
+        assert result.failure.n_tried > 10
+        border = result.has_border
+        tiles = result.failure.tiles[1:-1, 1:-1] if border else result.failure.tiles
         around = [np.pad(maze, int(border), constant_values=Tile.WALL) for maze in [tiles, *smaller(tiles)]]
         solved = [bool(run_until_solved(policy, maze[None], 48).solved[0]) for maze in around]
         assert solved == [False] + [True] * (len(around) - 1)
         if name == "short":
-            assert found.failure.correct.sum() == 7
+            assert result.failure.correct.sum() == 7
 
     @pytest.mark.usefixtures("own")
     def test_a_task_of_ones_own_with_kinds_of_tile(self, tmp_path: Path) -> None:
         for name in (*OWN, SEVERAL_ANSWERS.name):
             for tiles in (None, 1):
-                found = doubt(Silent(name), **QUICK | {"tiles": tiles}, out=tmp_path / "out")
-                assert found.failure is not None, name
-                assert found.failure.tiles.size <= 16
-                assert allowed(find_task(name), found.failure.tiles[None]).all()
+                result = doubt(Silent(name), **QUICK | {"tiles": tiles}, out=tmp_path / "out")
+                assert result.failure is not None, name
+                assert result.failure.tiles.size <= 16
+                assert allowed(find_task(name), result.failure.tiles[None]).all()
                 again = load_levels(tmp_path / "out" / LEVEL, task=name).tiles
-                assert np.array_equal(again[0], found.failure.tiles)
+                assert np.array_equal(again[0], result.failure.tiles)
 
     def test_untried_small_mazes_are_not_reported(self) -> None:
-        found = doubt("shortest-path-bfs", **QUICK | {"tiles": 1, "seconds": 0.01})
-        assert (found.failure, found.n_complete) == (None, 0)
-        assert found.n_mazes > 0
-        assert found.correct_on == "no number of tiles with every maze tried and correct"
+        result = doubt("shortest-path-bfs", **QUICK | {"tiles": 1, "seconds": 0.01})
+        assert (result.failure, result.n_complete) == (None, 0)
+        assert result.n_mazes > 0
+        assert result.correct_on == "no number of tiles with every maze tried and correct"
 
     def test_tiny_mazes_can_be_left_out(self) -> None:
-        found = doubt("nca-diameter", **QUICK | {"least": 3})
-        assert found.failure is not None
-        assert found.failure.tiles[1:-1, 1:-1].size >= 3
+        result = doubt("nca-diameter", **QUICK | {"least": 3})
+        assert result.failure is not None
+        assert result.failure.tiles[1:-1, 1:-1].size >= 3
 
 
 class TestBadInput:
@@ -308,11 +308,11 @@ class TestBadInput:
 
     @for_each(("policy", "error"), [(Raising(), "RuntimeError: too far for me"), (Undefined(), "holds NaN")])
     def test_an_error_on_some_mazes_is_a_failure(self, policy: Policy, error: str, tmp_path: Path) -> None:
-        found = doubt(policy, **QUICK | {"tiles": 2, "sizes": (12,)}, out=tmp_path)
-        assert found.failure is not None
-        assert error in found.failure.error
-        assert found.failure.is_minimal
-        assert found.failure.correct.sum() == 7
+        result = doubt(policy, **QUICK | {"tiles": 2, "sizes": (12,)}, out=tmp_path)
+        assert result.failure is not None
+        assert error in result.failure.error
+        assert result.failure.is_minimal
+        assert result.failure.correct.sum() == 7
         assert not (tmp_path / ANIMATION).exists()
         assert (tmp_path / PICTURE).exists()
 
@@ -328,9 +328,9 @@ class TestBadInput:
             vars(mark)["registered"] = True
             # every small maze can be tried; the time is not used up, since nothing else can
             policy = for_task(load("shortest-path-bfs"), "unmarked")
-            found = doubt(policy, **QUICK)
-            assert (found.failure, found.complete) == (None, 4)
-            assert found.skipped[0] == "random 6 x 6: no marks for such mazes"
+            result = doubt(policy, **QUICK)
+            assert (result.failure, result.complete) == (None, 4)
+            assert result.skipped[0] == "random 6 x 6: no marks for such mazes"
             refused("can be tried on no maze: random 6 x 6: no marks", doubt, policy, **QUICK | {"tiles": 1})
 
 
@@ -360,12 +360,12 @@ class TestFiles:
         assert json.loads((tmp_path / "solve" / "results.json").read_text())["metrics"]["solved"] == 0
 
     def test_without_a_folder_the_command_draws_the_maze(self) -> None:
-        found = doubt("nca-shortest-path-baseline", tiles=1, sizes=16, families="perfect", steps=64)
-        assert found.failure is not None
-        *_, drawn, option, limit = shlex.split(found.command)
+        result = doubt("nca-shortest-path-baseline", tiles=1, sizes=16, families="perfect", steps=64)
+        assert result.failure is not None
+        *_, drawing, option, limit = shlex.split(result.command)
         assert (option, limit) == ("--steps", "64")
-        assert np.array_equal(load_levels(drawn).tiles[0], found.failure.tiles)
-        assert solve("nca-shortest-path-baseline", levels=drawn, steps=64).metrics["solved"] == 0
+        assert np.array_equal(load_levels(drawing).tiles[0], result.failure.tiles)
+        assert solve("nca-shortest-path-baseline", levels=drawing, steps=64).metrics["solved"] == 0
         assert doubt(Short(), **QUICK | {"tiles": 8}).command.startswith(
             "# no command can name the Short given as policy"
         )
@@ -404,9 +404,9 @@ class TestPoliciesOfOnesOwn:
         network = load("run/model.safetensors")
         with torch.no_grad():
             network.get_parameter("biases.0").zero_()
-        found = doubt(network, **QUICK)
-        assert found.failure is not None
-        assert found.model.problem.name == "own-water"
+        result = doubt(network, **QUICK)
+        assert result.failure is not None
+        assert result.model.problem.name == "own-water"
 
     def test_a_policy_of_a_module_and_a_command_that_plays(
         self, own_module: str, plays: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -432,15 +432,15 @@ class TestPoliciesOfOnesOwn:
         agent = ppo(NCAActorCriticPolicy, env, n_steps=8, batch_size=16, n_epochs=1, seed=0, device="cpu")
         agent.learn(64)
         policy = agent.policy.as_policy()
-        found = doubt(policy, **QUICK)
-        assert found.failure is not None
-        assert found.has_border
-        assert found.failure.is_minimal
-        assert found.command.startswith("# no command can name the PathActor given as policy")
+        result = doubt(policy, **QUICK)
+        assert result.failure is not None
+        assert result.has_border
+        assert result.failure.is_minimal
+        assert result.command.startswith("# no command can name the PathActor given as policy")
         file = save_model(policy, tmp_path / "agent")
         again = doubt(file, **QUICK)
         assert again.failure is not None
-        assert np.array_equal(again.failure.tiles, found.failure.tiles)
+        assert np.array_equal(again.failure.tiles, result.failure.tiles)
         assert shlex.split(again.command)[:3] == ["maze-nca-gym", "play", str(file)]
         agent.save(tmp_path / "agent.zip")  # a pickle, which nothing here reads
         refused("is no model file, as `save_model` writes them", doubt, tmp_path / "agent.zip")

@@ -27,8 +27,8 @@ class Halves(Policy):
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
         program = self.program()
-        seen = torch.cat([maze, state.clamp(min=0)], dim=1)
-        return torch.nn.functional.conv2d(seen, program.kernel, program.bias, padding=1).relu()
+        inputs = torch.cat([maze, state.clamp(min=0)], dim=1)
+        return torch.nn.functional.conv2d(inputs, program.kernel, program.bias, padding=1).relu()
 
 
 def test_a_policy_of_ones_own_goes_through_the_same_list():
@@ -47,13 +47,13 @@ def test_only_iterations_that_gain_from_threads_run_on_several(gains):
         engine_hints = EngineHints(gains_from_threads=gains)
 
         def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-            seen.append(torch.get_num_threads())
+            numbers_of_threads.append(torch.get_num_threads())
             return super().update(maze, state, step)
 
-    seen: list[int] = []
+    numbers_of_threads: list[int] = []
     with engines.preferring(engines.STEPPING), threads(3), torch.no_grad():
         rollout(Watched(), mazes(1, 3, 3), 2)
-    assert seen == [3 if gains else 1] * 2
+    assert numbers_of_threads == [3 if gains else 1] * 2
 
 
 def test_an_engine_of_ones_own_joins_the_list():

@@ -111,7 +111,7 @@ def test_levels_without_a_border_are_warned_of_where_it_is_needed(needs_border, 
         warnings.simplefilter("always")
         Still(guarantees=Guarantees(needs_border=needs_border)).make_env(**options)
     assert len(caught) == warned
-    assert all("the policy Still needs a wall around every level" in str(each.message) for each in caught)
+    assert all("the policy Still needs a wall around every level" in str(warning.message) for warning in caught)
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
@@ -155,7 +155,7 @@ class TestLevelsThatThePolicyIsMeantFor:
     MEANT = Guarantees(family="loops", size=9)
 
     @for_each(
-        ("options", "chosen"),
+        ("options", "levels"),
         [
             ({}, {"generator": "loops", "loop_fraction": 0.1, "size": 9}),
             ({"size": 5}, {"generator": "loops", "loop_fraction": 0.1, "size": 5}),
@@ -165,10 +165,10 @@ class TestLevelsThatThePolicyIsMeantFor:
         ],
     )
     @for_each("num_envs", [None, 2])
-    def test_options_of_the_environment(self, num_envs, options, chosen):
+    def test_options_of_the_environment(self, num_envs, options, levels):
         spec = Still(guarantees=self.MEANT).make_env(num_envs, **options).spec
         names = ("generator", "size", "levels", "loop_fraction", "wall_probability")
-        assert {name: value for name, value in spec.kwargs.items() if name in names} == chosen
+        assert {name: value for name, value in spec.kwargs.items() if name in names} == levels
 
     def test_model_files_store_the_levels_for_every_environment(self, tmp_path):
         model = NCA(4, 5)

@@ -44,15 +44,15 @@ class TestIntervals:
         ],
     )
     def test_wilson(self, n_true, n, low, high):
-        found = proportion(np.arange(n) < n_true)
-        assert found.value == n_true / n
-        assert (found.low, found.high) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
+        estimate = proportion(np.arange(n) < n_true)
+        assert estimate.value == n_true / n
+        assert (estimate.low, estimate.high) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
 
     def test_the_value_is_always_inside(self):
         for n in (1, 2, 3, 7, 8192):
             for n_true in {0, 1, n // 2, n - 1, n}:
-                found = proportion(np.arange(n) < n_true)
-                assert 0 <= found.low <= found.value <= found.high <= 1
+                estimate = proportion(np.arange(n) < n_true)
+                assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
 
     def test_nan_does_not_count_as_success(self):
         refused("successes must be bool, or 0 and 1, got nan", proportion, np.array([1, np.nan]))
@@ -67,10 +67,10 @@ class TestIntervals:
 
     def test_groups_that_are_alike_count_once(self):
         rng = np.random.default_rng(1)
-        whole = [rng.random(60) < 0.8 for _ in range(1000)]  # 60 groups, each all correct or all wrong
-        intervals = [proportion(np.repeat(groups, 33), 60) for groups in whole]
+        group_values = [rng.random(60) < 0.8 for _ in range(1000)]  # 60 groups, each all correct or all wrong
+        intervals = [proportion(np.repeat(groups, 33), 60) for groups in group_values]
         assert 0.925 < np.mean([i.low <= 0.8 <= i.high for i in intervals]) < 0.975
-        assert intervals[0] == proportion(whole[0])
+        assert intervals[0] == proportion(group_values[0])
 
     def test_no_interval_reaches_beyond_the_most_that_a_value_can_be(self):
         assert mean(np.array([1.0, 1, 0.7]), most=1) == Estimate(pytest.approx(0.9), pytest.approx(0.704, abs=1e-5), 1)
@@ -131,13 +131,13 @@ class TestIterations:
 
 class TestEvaluate:
     def test_what_an_exact_policy_gets(self):
-        found = measure(load("shortest-path-bfs"), SMALL)
-        assert found.n_levels == 60
-        assert found.final.accuracy == Estimate(1, 1, 1)
-        assert found.final.complete == found.final.optimal == proportion(np.ones(60, bool))
-        assert found.agreement == {kind: float(kind == "canonical") for kind in KINDS}
+        evaluation = measure(load("shortest-path-bfs"), SMALL)
+        assert evaluation.n_levels == 60
+        assert evaluation.final.accuracy == Estimate(1, 1, 1)
+        assert evaluation.final.complete == evaluation.final.optimal == proportion(np.ones(60, bool))
+        assert evaluation.agreement == {kind: float(kind == "canonical") for kind in KINDS}
         needed = 2 * max(canonical_shortest_path(level).sum() for level in SMALL.tiles)
-        assert found.curve[-1].step == found.n_steps == needed
+        assert evaluation.curve[-1].step == evaluation.n_steps == needed
 
     def test_the_diameter(self):
         levels = test_levels("rooms", 6, "diameter", 20)
@@ -145,10 +145,10 @@ class TestEvaluate:
 
     def test_every_point_of_the_curve_is_a_rollout_of_that_length(self):
         policy = NCA(4, 6, n_iterations=7, generator=torch.Generator().manual_seed(3))
-        found = measure(policy, SMALL, 12, batch=7)
-        assert [point.step for point in found.curve] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12]
+        evaluation = measure(policy, SMALL, 12, batch=7)
+        assert [point.step for point in evaluation.curve] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12]
         maze, targets = torch.from_numpy(one_hot(SMALL.tiles)), shortest_path(SMALL.tiles)
-        for point in found.curve:
+        for point in evaluation.curve:
             with torch.no_grad():
                 path = rollout(policy, maze, point.step)[:, 0].numpy()
             expected = score(SMALL.tiles, path, targets)
@@ -162,8 +162,8 @@ class TestEvaluate:
         assert measure(policy, SMALL, 20, batch=batch).agreement == measure(policy, SMALL, 20).agreement
 
     def test_asked_for_steps(self):
-        found = measure(Counts(), SMALL, 30, steps=[5, 9])
-        assert [point.step for point in found.curve] == [5, 9, 30]
+        evaluation = measure(Counts(), SMALL, 30, steps=[5, 9])
+        assert [point.step for point in evaluation.curve] == [5, 9, 30]
 
     def test_a_rollout_ends_where_it_rests(self):
         assert [point.step for point in measure(Oracle(), SMALL, 1000).curve] == [1, 2, 3]
@@ -177,15 +177,15 @@ class TestEvaluate:
 
     def test_progress_adds_up(self):
         for policy, n_steps in ((Oracle(), 50), (Counts(), 50), (Flips(), 9)):
-            told = []
-            measure(policy, SMALL, n_steps, batch=13, report=told.append)
-            assert sum(told) == 60 * n_steps
+            progress = []
+            measure(policy, SMALL, n_steps, batch=13, report=progress.append)
+            assert sum(progress) == 60 * n_steps
 
     @for_each("name", ["all-shortest-paths", "depth-first"])
     def test_other_outputs_are_compared_with_their_target(self, name):
-        found = measure(load(name), SMALL)
-        assert found.final.complete.value == found.final.optimal.value == found.final.accuracy.value == 1
-        assert found.agreement == {}
+        evaluation = measure(load(name), SMALL)
+        assert evaluation.final.complete.value == evaluation.final.optimal.value == evaluation.final.accuracy.value == 1
+        assert evaluation.agreement == {}
 
     @for_each(
         ("policy", "levels", "options", "message"),
@@ -250,9 +250,9 @@ class TestAgreement:
         paths[100:] = shortest_path(
             np.where((tiles == Tile.EMPTY) & (rng.random(tiles.shape) < 0.2), Tile.WALL, tiles)
         )[100:]
-        found = path_kinds(SHORTEST_PATH, tiles, paths, targets, score(tiles, paths, targets).optimal)
+        computed = path_kinds(SHORTEST_PATH, tiles, paths, targets, score(tiles, paths, targets).optimal)
         kinds = [kind_by_networkx(*level) for level in zip(tiles, paths, targets, strict=True)]
-        assert [list(KINDS)[kind] for kind in found] == kinds
+        assert [list(KINDS)[kind] for kind in computed] == kinds
         assert set(kinds) == set(KINDS)
 
     def test_canonical_diameters(self):
@@ -291,10 +291,10 @@ def test_a_named_set_is_described_by_the_levels_that_are_taken():
 def test_f1_and_iou_are_those_of_sets_of_tiles():
     rng = np.random.default_rng(0)
     for shape in ((20, 4, 5), (20, 2, 4, 5)):
-        drawn, wanted = rng.random((2, *shape)) < rng.random((20,) + (1,) * (len(shape) - 1))
-        drawn[:2], wanted[0] = False, False
-        found = score_named(("f1", "iou"), np.zeros((20, 4, 5), np.uint8), drawn, wanted)
+        paths, targets = rng.random((2, *shape)) < rng.random((20,) + (1,) * (len(shape) - 1))
+        paths[:2], targets[0] = False, False
+        scores = score_named(("f1", "iou"), np.zeros((20, 4, 5), np.uint8), paths, targets)
         for i in range(20):
-            a, b = ({*zip(*np.nonzero(each[i]), strict=True)} for each in (drawn, wanted))
+            a, b = ({*zip(*np.nonzero(maps[i]), strict=True)} for maps in (paths, targets))
             iou = len(a & b) / len(a | b) if a | b else 1.0
-            assert (found["iou"][i], found["f1"][i]) == pytest.approx((iou, 2 * iou / (1 + iou)))
+            assert (scores["iou"][i], scores["f1"][i]) == pytest.approx((iou, 2 * iou / (1 + iou)))

@@ -33,12 +33,12 @@ def stability(policy, n_steps=10, **options):
 
 class TestOverIteration:
     def test_before_and_after(self):
-        found = stability(Dies())
-        assert (found.n_levels, found.n_steps) == (30, 10)
-        assert (found.before.complete.value, found.after.complete.value) == (1, 0)
+        result = stability(Dies())
+        assert (result.n_levels, result.n_steps) == (30, 10)
+        assert (result.before.complete.value, result.after.complete.value) == (1, 0)
         steps = [13, 14, 15, 16, 17, 18, 20, 21, 23, 26, 29, 33, 37, 42, 48, 55, 64, 74, 86, 100]
-        assert [p.step for p in found.curve] == steps
-        assert [p.metrics.complete.value for p in found.curve] == [float(p.step <= 20) for p in found.curve]
+        assert [p.step for p in result.curve] == steps
+        assert [p.metrics.complete.value for p in result.curve] == [float(p.step <= 20) for p in result.curve]
 
 
 class TestCycles:
@@ -53,8 +53,8 @@ class TestCycles:
         ],
     )
     def test_known_habits(self, policy, state, path):
-        found = stability(policy)
-        assert (found.state, found.path) == (state, path)
+        result = stability(policy)
+        assert (result.state, result.path) == (state, path)
 
     def test_a_mixture(self):
         maze = torch.from_numpy(one_hot(SMALL.tiles[:3]))
@@ -82,9 +82,9 @@ class TestCorruption:
 
     def test_it_depends_on_the_level_alone(self):
         state = torch.rand(4, 3, 9, 9, generator=torch.Generator().manual_seed(0))
-        whole = corrupt(state, 0.1, 5)
-        torch.testing.assert_close(torch.cat([corrupt(state[:1], 0.1, 5), corrupt(state[1:], 0.1, 6)]), whole)
-        assert not torch.equal(corrupt(state, 0.1, 6), whole)
+        corrupted = corrupt(state, 0.1, 5)
+        torch.testing.assert_close(torch.cat([corrupt(state[:1], 0.1, 5), corrupt(state[1:], 0.1, 6)]), corrupted)
+        assert not torch.equal(corrupt(state, 0.1, 6), corrupted)
 
     def test_at_least_one_entry(self):
         state = torch.arange(20.0).view(1, 1, 4, 5)
@@ -157,30 +157,30 @@ class TestEdits:
 
 class TestHysteresis:
     def test_a_frozen_policy_never_follows(self):
-        found = stability(Freezes())
-        assert [e.edit for e in found.edits] == ["wall opened", "wall closed", "target moved"]
-        for edit in found.edits:
+        result = stability(Freezes())
+        assert [e.edit for e in result.edits] == ["wall opened", "wall closed", "target moved"]
+        for edit in result.edits:
             assert 10 < edit.n_levels <= 30
             assert edit.fresh.optimal.value == edit.hysteresis.value == 1
             assert edit.continued.optimal.value == 0
-        assert found.hysteresis.value == 1
+        assert result.hysteresis.value == 1
 
     def test_a_fresh_policy_follows(self):
-        found = stability(Oracle())
-        assert found.after == found.before
-        assert (found.path.fixed_point, found.state.fixed_point) == (1, 1)
-        assert [e.continued.complete.value for e in found.edits] == [1, 1, 1]
-        assert found.hysteresis.value == 0
+        result = stability(Oracle())
+        assert result.after == result.before
+        assert (result.path.fixed_point, result.state.fixed_point) == (1, 1)
+        assert [e.continued.complete.value for e in result.edits] == [1, 1, 1]
+        assert result.hysteresis.value == 0
 
     def test_only_levels_that_a_fresh_start_solves_count(self):
-        found = stability(Dies(), n_steps=30)
-        assert [e.fresh.optimal.value for e in found.edits] == [0, 0, 0]
-        assert found.hysteresis.value == 0
+        result = stability(Dies(), n_steps=30)
+        assert [e.fresh.optimal.value for e in result.edits] == [0, 0, 0]
+        assert result.hysteresis.value == 0
 
     def test_levels_that_cannot_be_edited(self):
-        found = measure_stability(Oracle(), parse("####\n#ST#\n####")[None], 3)
-        assert found.edits == ()
-        assert found.hysteresis is None
+        result = measure_stability(Oracle(), parse("####\n#ST#\n####")[None], 3)
+        assert result.edits == ()
+        assert result.hysteresis is None
 
 
 def test_batches_do_not_matter():
@@ -190,23 +190,23 @@ def test_batches_do_not_matter():
 
 def test_the_handcoded_diameter():
     levels = test_levels("rooms", 4, "diameter", 4)
-    found = measure_stability(load("diameter"), levels, 80)
-    assert found.before.complete.value == found.after.complete.value == found.path.fixed_point == 1
-    assert {e.edit for e in found.edits} <= {"wall opened", "wall closed"}
+    result = measure_stability(load("diameter"), levels, 80)
+    assert result.before.complete.value == result.after.complete.value == result.path.fixed_point == 1
+    assert {e.edit for e in result.edits} <= {"wall opened", "wall closed"}
 
 
 def test_progress_adds_up():
-    told = []
-    stability(Oracle(), 10, batch=11, report=told.append)
-    assert sum(told) <= 30 * 10 * stability_effort(SHORTEST_PATH)
-    assert sum(told) > 0.8 * 30 * 10 * stability_effort(SHORTEST_PATH)
+    progress = []
+    stability(Oracle(), 10, batch=11, report=progress.append)
+    assert sum(progress) <= 30 * 10 * stability_effort(SHORTEST_PATH)
+    assert sum(progress) > 0.8 * 30 * 10 * stability_effort(SHORTEST_PATH)
 
 
 @for_each("family", ["random", "perfect", "loops"])
 def test_exact_healing_policies_get_time_for_edited_mazes(family):
     """Edits make paths longer, and a policy that starts again must detect the edits first."""
     policy, levels = load("nca-shortest-path-healing-hinted"), test_levels(family, 10, "shortest-path", 16)
-    found = measure_stability(policy, levels, default_steps(policy, shortest_path(levels.tiles)))
-    assert found.hysteresis.value == 0
-    assert all(edited.continued.complete.value == edited.fresh.complete.value == 1 for edited in found.edits)
-    assert all(corruption.after.complete.value == 1 for corruption in found.corruption)
+    result = measure_stability(policy, levels, default_steps(policy, shortest_path(levels.tiles)))
+    assert result.hysteresis.value == 0
+    assert all(edited.continued.complete.value == edited.fresh.complete.value == 1 for edited in result.edits)
+    assert all(corruption.after.complete.value == 1 for corruption in result.corruption)

@@ -167,8 +167,8 @@ class TestOnnx:
         path = export(policy, tmp_path / "policy", "onnx")
         maze, state = sample(policy, np.random.default_rng(1))
         session = onnxruntime.InferenceSession(path)
-        (found,) = session.run(None, {"maze": maze.numpy(), "state": state.numpy()})
-        torch.testing.assert_close(torch.from_numpy(found), iterated(policy, maze, state), atol=1e-4, rtol=0)
+        (output,) = session.run(None, {"maze": maze.numpy(), "state": state.numpy()})
+        torch.testing.assert_close(torch.from_numpy(output), iterated(policy, maze, state), atol=1e-4, rtol=0)
 
     def test_policies_without_a_graph_are_named(self, tmp_path):
         pytest.importorskip("onnxscript")

@@ -51,7 +51,7 @@ def distances(maze, start, closed=(WALL,), world=""):
                 (back,) = (to for to, way in MOVES.items() if way == (-a, -b))
                 if maze[at] >= 4 and maze[at] != ARROWS[back]:
                     continue
-            if world == "within" and found[row, col, more] == 4:
+            if world == "within" and distance[row, col, more] == 4:
                 continue
             if world == "ice":
                 at = (row, col)
@@ -65,19 +65,19 @@ def distances(maze, start, closed=(WALL,), world=""):
             yield from ((*map(int, at), 0) for at in np.argwhere(maze == maze[row, col]))
 
     starts = [(*map(int, first), 0) for first in np.argwhere(maze == start)]
-    found, queue = dict.fromkeys(starts, 0), deque(starts)
+    distance, queue = dict.fromkeys(starts, 0), deque(starts)
     while queue:
         state = queue.popleft()
-        for there in after(*state):
-            if there not in found:
-                found[there] = found[state] + 1
-                queue.append(there)
-    return found
+        for neighbour in after(*state):
+            if neighbour not in distance:
+                distance[neighbour] = distance[state] + 1
+                queue.append(neighbour)
+    return distance
 
 
-def as_map(maze, found):
+def as_map(maze, distance):
     far = np.full(maze.shape, -1)
-    for (row, col, _), number in found.items():
+    for (row, col, _), number in distance.items():
         far[row, col] = number
     return far
 
@@ -97,20 +97,20 @@ def searched(world, maze):
             lit = lit | ((count >= 2) & (maze != WALL))
         return lit
     if world == "rook":
-        (row, col), seen = np.argwhere(maze == SOURCE)[0], np.zeros(maze.shape, bool)
+        (row, col), answer = np.argwhere(maze == SOURCE)[0], np.zeros(maze.shape, bool)
         for a, b in MOVES.values():
             n = 1
             while 0 <= row + n * a < height and 0 <= col + n * b < width and maze[row + n * a, col + n * b] != WALL:
-                seen[row + n * a, col + n * b] = True
+                answer[row + n * a, col + n * b] = True
                 n += 1
-        return seen
+        return answer
     if world == "tree":
         far = np.pad(as_map(maze, distances(maze, SOURCE)), 1, constant_values=-1)
-        ways, taken, here = [], np.zeros(maze.shape, bool), far[1:-1, 1:-1]
+        ways, is_assigned, distance = [], np.zeros(maze.shape, bool), far[1:-1, 1:-1]
         for a, b in MOVES.values():
-            there = far[1 + a : 1 + a + height, 1 + b : 1 + b + width]
-            ways.append((here > 0) & (there == here - 1) & ~taken)
-            taken |= ways[-1]
+            neighbour_distance = far[1 + a : 1 + a + height, 1 + b : 1 + b + width]
+            ways.append((distance > 0) & (neighbour_distance == distance - 1) & ~is_assigned)
+            is_assigned |= ways[-1]
         return np.stack(ways)
     if world == "nearest":
         far = np.pad(as_map(maze, distances(maze, TARGET)), 1, constant_values=-1)
@@ -124,10 +124,13 @@ def searched(world, maze):
         mine, other = (as_map(maze, distances(maze, start)) for start in (SOURCE, TARGET))
         return (mine >= 0) & ((other < 0) | (mine < other))
     closed = (WALL, 4) if world == "fire" else (WALL,)
-    found, seen = distances(maze, TARGET if world == "one-way" else SOURCE, closed, world), np.zeros(maze.shape, bool)
-    for row, col, more in found:
-        seen[row, col] |= world != "parity" or not more
-    return seen
+    distance_map, answer = (
+        distances(maze, TARGET if world == "one-way" else SOURCE, closed, world),
+        np.zeros(maze.shape, bool),
+    )
+    for row, col, more in distance_map:
+        answer[row, col] |= world != "parity" or not more
+    return answer
 
 
 @pytest.fixture(scope="module")
@@ -184,8 +187,8 @@ def test_worlds_are_networks_that_are_played(worlds, automaton):
         task = find_task(world)
         mazes = task.generate(np.random.default_rng(6), 200, 9, "random")
         with torch.no_grad():
-            drawn = rollout(model, torch.from_numpy(one_hot(mazes, task.n_tiles)), 400)[:, task.drawn].numpy() > 0.5
-        np.testing.assert_array_equal(drawn, task.solve(mazes))
+            paths = rollout(model, torch.from_numpy(one_hot(mazes, task.n_tiles)), 400)[:, task.drawn].numpy() > 0.5
+        np.testing.assert_array_equal(paths, task.solve(mazes))
         env = gym.make(id_of(world), n_channels=model.n_channels)
         observation, _ = env.reset(seed=0)
         ended = False
@@ -267,17 +270,17 @@ def test_rules_that_make_no_world_are_refused(make, message):
 
 
 def test_a_rule_is_read_once(forgotten):
-    asked = []
+    calls = []
 
     def floods(see):
-        asked.append(see)  # another answer at another time would be another rule
-        return see.tile(SOURCE if len(asked) == 1 else WALL) | (see("WET", "L") & see.tile(0))
+        calls.append(see)  # another answer at another time would be another rule
+        return see.tile(SOURCE if len(calls) == 1 else WALL) | (see("WET", "L") & see.tile(0))
 
     wet = fixpoint(WET=floods)
     tiles = np.array([[[2, 0, 1, 0]]], np.uint8)
     assert [wet(tiles).tolist() for _ in range(3)] == [[[[True, True, False, False]]]] * 3
     assert prove(grown(register_task(Task(name="own", solve=wet)))).verdict == "correct"
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
 def test_own_rules_describe_thresholds_too(forgotten):
@@ -301,11 +304,11 @@ def test_relations_have_other_names_than_answers(forgotten):
 
 def test_without_a_specification_kinds_and_directions_are_tried_and_at_last_own_rules(automaton, forgotten):
     for world, worth in (("fire", ""), ("rook", "in terms of its own rules alone")):
-        shown = automaton(world)
+        automaton_of_world = automaton(world)
         mute = register_task(
-            replace(shown.problem, name=f"mute-{world}", specification=None, solve=lambda tiles: tiles > 9)
+            replace(automaton_of_world.problem, name=f"mute-{world}", specification=None, solve=lambda tiles: tiles > 9)
         )
-        proof = prove(replace(shown, task=mute.name, bound=None))
+        proof = prove(replace(automaton_of_world, task=mute.name, bound=None))
         assert proof.verdict == "characterised"
         assert worth in proof.words
         assert bool(proof.worth) == bool(worth)

@@ -230,8 +230,8 @@ def test_handwritten_networks_keep_every_bit(name):
     assert in_machine_code(nca, maze)
     state = rollout(nca, maze, 60)
     with torch.no_grad():
-        for found in (state, rollout(nca, maze, 60)):
-            assert torch.equal(found, stepped(nca, maze, 60))
+        for states in (state, rollout(nca, maze, 60)):
+            assert torch.equal(states, stepped(nca, maze, 60))
     assert state.count_nonzero() > 100
 
 
@@ -332,14 +332,14 @@ def test_a_history_is_gone_after_use():
         loss.backward()
 
 
-@for_each("given", [0, 1])
-def test_what_needs_a_gradient_gets_it_from_pytorch_and_stays_as_it_is(given):
+@for_each("source", [0, 1])
+def test_what_needs_a_gradient_gets_it_from_pytorch_and_stays_as_it_is(source):
     nca, inputs = network(7), [mazes(3, 4, 5), noise(3, 7, 4, 5).abs()]
     before = [tensor.clone() for tensor in inputs]
-    inputs[given].requires_grad_()
+    inputs[source].requires_grad_()
     rollout(nca, inputs[0], [3], inputs[1])[0].sum().backward()
-    assert inputs[given].grad is not None
-    assert inputs[given].grad.any()
+    assert inputs[source].grad is not None
+    assert inputs[source].grad.any()
     assert all(map(torch.equal, inputs, before))
     with torch.no_grad():
         assert engines.engine_for(nca, *inputs) is engines.MACHINE_CODE
@@ -382,8 +382,8 @@ def test_everything_else_runs_in_pytorch(model):
     with engines.preferring(engines.STEPPING):
         expected = rollout(model, maze, [2, 5], state, start_step=3, n_returned=4)
     correct = [*expected, *gradients(model, expected, unused=True)]
-    for actual, wanted in zip([*states, *gradients(model, states, unused=True)], correct, strict=True):
-        torch.testing.assert_close(actual, wanted, rtol=1e-4, atol=1e-5)
+    for actual, reference in zip([*states, *gradients(model, states, unused=True)], correct, strict=True):
+        torch.testing.assert_close(actual, reference, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.gpu

@@ -53,10 +53,10 @@ class RoundedConvolution(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         values, kernel = ctx.saved_tensors
-        given, padding = rounded(gradient), kernel.shape[-1] // 2
+        rounded_gradient, padding = rounded(gradient), kernel.shape[-1] // 2
         return (
-            torch.nn.grad.conv2d_input(values.shape, kernel, given, padding=padding),
-            torch.nn.grad.conv2d_weight(values, kernel.shape, given, padding=padding),
+            torch.nn.grad.conv2d_input(values.shape, kernel, rounded_gradient, padding=padding),
+            torch.nn.grad.conv2d_weight(values, kernel.shape, rounded_gradient, padding=padding),
         )
 
 
@@ -84,11 +84,11 @@ def pairs_everywhere(monkeypatch):
 
 
 @pytest.mark.parametrize("arguments", KERNELS, ids=str)
-@pytest.mark.parametrize(("start", "given"), [(0, False), (2, True), (5, False)])
-def test_states_and_gradients_are_those_of_rounded_factors(arguments, start, given, pairs_everywhere):
+@pytest.mark.parametrize(("start", "state_is_given"), [(0, False), (2, True), (5, False)])
+def test_states_and_gradients_are_those_of_rounded_factors(arguments, start, state_is_given, pairs_everywhere):
     for n_channels, size in ((5, (1, 1)), (8, (7, 1)), (17, (3, 3)), (24, (6, 5)), (40, (1, 8))):
         nca, maze = network(n_channels, **arguments), mazes(3, *size)
-        state = noise(3, nca.n_channels, *size) if given else None
+        state = noise(3, nca.n_channels, *size) if state_is_given else None
         expected_states, expected_gradients = in_double_of_rounded(nca, maze, state, start)
         with torch.autocast("cpu", torch.bfloat16):
             assert in_machine_code(nca, maze)

@@ -35,9 +35,9 @@ def test_graphs_are_those_of_the_mazes(family, height, width, traversable_only):
     graphs = TileGraphs.of(torch.from_numpy(one_hot(tiles, 4)), traversable_only)
     places = np.stack(np.unravel_index(graphs.nodes.numpy(), tiles.shape), axis=1)
     read, reader = (places[nodes] for nodes in graphs.edge_index.numpy())
-    found = [(tuple(one), tuple(other)) for one, other in zip(read.tolist(), reader.tolist(), strict=True)]
-    assert len(found) == len(set(found))
-    assert set(found) == plain_edges(tiles, traversable_only)
+    edges = [(tuple(one), tuple(other)) for one, other in zip(read.tolist(), reader.tolist(), strict=True)]
+    assert len(edges) == len(set(edges))
+    assert set(edges) == plain_edges(tiles, traversable_only)
     np.testing.assert_array_equal(graphs.positions.numpy(), (read - reader)[:, 1:])
     np.testing.assert_array_equal(graphs.features.argmax(dim=1), tiles.ravel()[graphs.nodes])
     assert (graphs.edge_index[1].diff() >= 0).all()
@@ -106,15 +106,15 @@ def test_maps_of_another_device_give_the_states_and_gradients_of_graphs(model, p
     for parameter in policy.parameters():
         parameter.data.uniform_(-0.5, 0.5, generator=generator)
     maze = torch.from_numpy(one_hot(sample(np.random.default_rng(4), "random 0.3", 3, 4, 5), 4))
-    found = []
+    results = []
     for kind in (TileGraphs, TileMaps):
         state = start = torch.randn(3, 6, 4, 5, generator=generator.manual_seed(5)).requires_grad_()
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == torch.bfloat16):
             for step in range(3):
                 state = policy.update(kind.of(maze, policy.traversable_edges_only), state, step)
-        found.append([state, *torch.autograd.grad(state.square().sum(), [start, *policy.parameters()])])
+        results.append([state, *torch.autograd.grad(state.square().sum(), [start, *policy.parameters()])])
     close = 1e-5 if precision == torch.float32 else 0.1
-    for graph, map in zip(*found, strict=True):
+    for graph, map in zip(*results, strict=True):
         torch.testing.assert_close(map, graph, rtol=0, atol=close * float(graph.detach().abs().max()))
 
 

@@ -78,12 +78,14 @@ def check_on_random_graphs(n: int, seed: int) -> None:
         assert (graph.shortest_path().ravel() == expected).all(), number
         n_steps = 2 * len(path) if path else 2 * graph.tiles.size + 2
         maze = torch.from_numpy(one_hot(graph.tiles[None]))
-        shown = rollout(OnGraph(network, graph), maze, n_steps, n_returned=1).numpy().ravel() > 0.5
-        assert (shown == expected).all(), number
+        drawn_path = rollout(OnGraph(network, graph), maze, n_steps, n_returned=1).numpy().ravel() > 0.5
+        assert (drawn_path == expected).all(), number
         if number % 20 == 0:
             signals = list(automaton.trace(graph.tiles[None], graph=graph))
-            for state, said in zip(iterate(OnGraph(network, graph), maze, len(signals) - 1), signals, strict=True):
-                assert (state[:, 0].numpy() > 0.5).ravel().tolist() == said[:, 0].ravel().tolist(), number
+            for state, signals_of_step in zip(
+                iterate(OnGraph(network, graph), maze, len(signals) - 1), signals, strict=True
+            ):
+                assert (state[:, 0].numpy() > 0.5).ravel().tolist() == signals_of_step[:, 0].ravel().tolist(), number
         n_odd += any(
             far.get(int(j)) == far[i] for door in graph.doors for i, j in enumerate(door) if j >= 0 and i in far
         )
@@ -137,19 +139,19 @@ def test_a_world_of_ones_own_off_the_grid(rng: np.random.Generator, forgotten: N
         expected = np.isin(np.arange(tiles.size), list(reached)).reshape(tiles.shape)
         policy = OnGraph(network, graph)
         assert (policy.problem.solve(tiles[None])[0] == expected).all()
-        shown = rollout(policy, torch.from_numpy(one_hot(tiles[None], 5)), tiles.size + 2, n_returned=1).numpy()
-        assert (shown[0, -1, 0] > 0.5).reshape(tiles.shape).tolist() == expected.tolist()
+        path = rollout(policy, torch.from_numpy(one_hot(tiles[None], 5)), tiles.size + 2, n_returned=1).numpy()
+        assert (path[0, -1, 0] > 0.5).reshape(tiles.shape).tolist() == expected.tolist()
 
 
 def test_joined_edges_lead_to_other_paths() -> None:
     level = parse("S.#\n###\n..T")
     assert not Graph.of(level).shortest_path().any()
-    drawn = {
+    graphs = {
         "torus": Graph.of(level, "torus"),
         "moebius": Graph.of(level, "moebius"),
         "portals": Graph.of(level, portals=[((0, 1), (2, 0))]),
     }
-    paths = {name: graph.shortest_path().astype(int).tolist() for name, graph in drawn.items()}
+    paths = {name: graph.shortest_path().astype(int).tolist() for name, graph in graphs.items()}
     assert paths == {
         "torus": [[1, 0, 0], [0, 0, 0], [1, 0, 1]],
         "moebius": [[1, 0, 0], [0, 0, 0], [0, 0, 1]],
@@ -259,23 +261,23 @@ class GraphPicture(Picture):
         self.numbers = {LENGTH: max(len(path) - 1, 0), N_TILES: n}
 
     def _look(self, values: np.ndarray, at: str, beyond: int) -> np.ndarray:
-        there = np.arange(len(values))
+        nodes = np.arange(len(values))
         for door in at.replace(CENTRE, ""):
-            there = np.where(there >= 0, self.graph.doors["ULDR".index(door)][there], -1)
-        return np.where(there >= 0, values[there], beyond)
+            nodes = np.where(nodes >= 0, self.graph.doors["ULDR".index(door)][nodes], -1)
+        return np.where(nodes >= 0, values[nodes], beyond)
 
     def read(self, reading: Reading) -> np.ndarray | int:
-        what, name, at, _ = reading
+        kind, name, at, _ = reading
         if at is None:
             return self.numbers[name]
-        if what in ("true", "number"):
+        if kind in ("true", "number"):
             return self._look(self.ghosts[name], at, False)
         kinds = self._look(self.graph.tiles.ravel(), at, 99)
-        return kinds != 99 if what == "inside" else kinds == name
+        return kinds != 99 if kind == "inside" else kinds == name
 
 
 def test_the_axioms_of_a_proof_on_graphs_are_true_of_random_ones(rng: np.random.Generator) -> None:
-    seen = set()
+    kinds_seen = set()
     for _ in range(100):
         picture = GraphPicture(random_graph(rng, most=12))
         if picture.numbers[LENGTH] == 0:
@@ -284,10 +286,10 @@ def test_the_axioms_of_a_proof_on_graphs_are_true_of_random_ones(rng: np.random.
         for at in places:
             for axiom, holds in canonical_path().axioms(picture, at, np.int64(3)).items():
                 if not axiom_of(axiom).is_supposed_on("graphs"):
-                    seen.add((axiom, bool(np.all(holds))))
+                    kinds_seen.add((axiom, bool(np.all(holds))))
                 elif not np.all(holds | ~picture.inside(at) if at != CENTRE else holds):
                     pytest.fail(f"{axiom} at {at}: {picture.graph.tiles} {picture.graph.doors.tolist()}")
-    assert any(not holds for _, holds in seen)  # parity is not true of graphs
+    assert any(not holds for _, holds in kinds_seen)  # parity is not true of graphs
 
 
 @cache
@@ -364,8 +366,8 @@ def test_what_a_tile_of_a_graph_holds_is_in_a_world_of_the_certificate(rng: np.r
     for _ in range(60):
         graph = random_graph(rng, most=20)
         for (signals,) in automaton.trace(graph.tiles[None], graph=graph):
-            held = {
+            states = {
                 (int(k), *s)
                 for k, s in zip(graph.tiles.ravel(), signals.reshape(len(signals), -1).T.tolist(), strict=True)
             }
-            assert held <= allowed
+            assert states <= allowed

@@ -72,8 +72,8 @@ class TestFinished:
     maze = torch.from_numpy(one_hot(test_levels("random", 8, "shortest-path", 3).tiles))
 
     def finished_after(self, policy, n_steps):
-        (found,) = set(finished(policy, self.maze, rollout(policy, self.maze, n_steps), n_steps).tolist())
-        return found
+        (answer,) = set(finished(policy, self.maze, rollout(policy, self.maze, n_steps), n_steps).tolist())
+        return answer
 
     @for_each(
         ("policy", "n_steps", "has"),
@@ -108,9 +108,9 @@ class TestFinished:
 class TestDrawings:
     def test_all_shortest_paths(self):
         tiles = test_levels("sparse", 8, "shortest-path", 40).tiles
-        for level, found in zip(tiles, all_shortest_paths(tiles), strict=True):
+        for level, all_paths in zip(tiles, all_shortest_paths(tiles), strict=True):
             places = {place for path in optimal_shortest_paths(level) for place in path}
-            assert {tuple(place) for place in np.argwhere(found).tolist()} == places
+            assert {tuple(place) for place in np.argwhere(all_paths).tolist()} == places
 
     def test_reachable(self):
         tiles = parse("S.#.\n.T#.")[None]
@@ -129,7 +129,7 @@ NO_BOUNDS = {
 
 
 @for_each(
-    ("make", "given", "message"),
+    ("make", "arguments", "message"),
     [
         *((StepBound, bound, message) for message, bound in NO_BOUNDS.items()),
         (Guarantees, {"exact": 1}, "exact must be of type bool"),
@@ -140,5 +140,5 @@ NO_BOUNDS = {
         *((Guarantees.from_json, {"content": values}, "must be a table of") for values in NO_JSON),
     ],
 )
-def test_what_is_refused(make, given, message):
-    refused(message, make, **given)
+def test_what_is_refused(make, arguments, message):
+    refused(message, make, **arguments)

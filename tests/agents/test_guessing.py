@@ -72,19 +72,19 @@ def test_the_first_and_later_rules_of_a_changing_ghost():
     def wave(see):
         return ~see("there") & reduce(or_, (see("there", tap) for tap in AROUND))
 
-    there, still = ((lambda see: see.tile(Tile.SOURCE), rule) for rule in (wave, lambda see: see("there")))
+    first_rule, later_rule = ((lambda see: see.tile(Tile.SOURCE), rule) for rule in (wave, lambda see: see("there")))
     for tiles in MAZES[:5]:
-        assert broken_axioms(evolution(there=there), tiles[None], 6) == {}
-        wrong = replace(evolution(there=there), axioms=evolution(there=still).axioms)
+        assert broken_axioms(evolution(there=first_rule), tiles[None], 6) == {}
+        wrong = replace(evolution(there=first_rule), axioms=evolution(there=later_rule).axioms)
         assert broken_axioms(wrong, tiles[None], 6) == {"there next": 0}
     refused("evolution needs a first and a next rule of each ghost, got none", evolution)
     refused("evolution needs a first and a next rule of each ghost, got {'there'", evolution, there=wave)
     refused(
         "the rule of there at first must be made of what it sees .*: see takes a relation, got 'there'",
         evolution,
-        there=still[::-1],
+        there=later_rule[::-1],
     )
-    refused("the rule of there must be made of what it sees", evolution, there=(still[0], lambda see: 1))
+    refused("the rule of there must be made of what it sees", evolution, there=(later_rule[0], lambda see: 1))
 
 
 def test_ghosts_agree_with_other_solvers():
@@ -111,11 +111,11 @@ def test_ghosts_agree_with_other_solvers():
 def test_a_picture_of_real_mazes_has_near_places_and_far_ones(walk):
     (maze, *_), ((down, right),) = MAZES[-1:], offsets(walk)
     (height, width), framed = maze.shape, np.pad(maze.astype(int), 5, constant_values=-1)
-    there = framed[5 + down : 5 + down + height, 5 + right : 5 + right + width]
+    moved = framed[5 + down : 5 + down + height, 5 + right : 5 + right + width]
     picture = MazePicture(maze[None], {}).with_ghosts({"number": maze[None] + 1})
-    np.testing.assert_array_equal(picture.inside(walk)[0], there >= 0)
-    np.testing.assert_array_equal(picture.tile(Tile.WALL, walk)[0], there == Tile.WALL)
-    np.testing.assert_array_equal(picture.number("number", walk)[0], there + 1)
+    np.testing.assert_array_equal(picture.inside(walk)[0], moved >= 0)
+    np.testing.assert_array_equal(picture.tile(Tile.WALL, walk)[0], moved == Tile.WALL)
+    np.testing.assert_array_equal(picture.number("number", walk)[0], moved + 1)
 
 
 def test_false_axioms_are_refused_with_a_maze():
@@ -133,9 +133,11 @@ def test_without_a_theorem_the_ghosts_are_found_too(automata):
     for automaton in automata:
         proof = prove(replace(automaton, theorem=None))
         assert proof.holds
-        written = {lemma.claim for lemma in prove(expected(automaton)).lemmas}
+        expected_claims = {lemma.claim for lemma in prove(expected(automaton)).lemmas}
         claims = {lemma.claim for lemma in proof.lemmas}
-        assert claims == written - {claim for claim in written if "of the path" in claim or "in a tree" in claim}
+        assert claims == expected_claims - {
+            claim for claim in expected_claims if "of the path" in claim or "in a tree" in claim
+        }
 
 
 def test_a_theorem_has_as_many_answers_as_its_automaton():
@@ -201,15 +203,15 @@ def test_times_of_neighbours_parity_constants_and_comparisons_are_what_signals_a
 
 
 def test_the_least_mazes_are_all_among_the_runs(monkeypatch):
-    drawn = []
+    mazes = []
 
     def watched(automaton, theorem, runs, atoms):
-        drawn.extend(run.tiles.shape for run in runs)
+        mazes.extend(run.tiles.shape for run in runs)
         return guess(automaton, theorem, runs, atoms)
 
     monkeypatch.setattr("maze_nca_gym.agents.automata.proving.proof.guess", watched)
     assert prove(DEAD_ENDS).holds
-    assert {(2, 1, 2), (48, 2, 2), (480, 2, 3), (480, 3, 2)} <= {*drawn}
+    assert {(2, 1, 2), (48, 2, 2), (480, 2, 3), (480, 3, 2)} <= {*mazes}
 
 
 WORLDS = [
@@ -244,18 +246,20 @@ def test_mazes_are_found_that_are_like_a_picture():
 
 def shown_by(automaton, tiles):
     """Return the answers, such as PATH, after each of 40 iterations."""
-    signals, shown = np.zeros((1, len(automaton.signals), *tiles.shape), np.bool_), []
+    signals, paths = np.zeros((1, len(automaton.signals), *tiles.shape), np.bool_), []
     for _ in range(40):
         signals = automaton.step(tiles[None], signals)
-        shown.append(signals[0, list(automaton.answers)])
-    return np.array(shown)
+        paths.append(signals[0, list(automaton.answers)])
+    return np.array(paths)
 
 
 def is_refused(automaton):
     """Return whether there is no proof, but a counterexample: a maze, a picture, or two tiles."""
     proof = prove(automaton)
-    drawn = proof.counterexample or proof.refused or re.search("which no ghost tells apart|still change", proof.words)
-    return bool(drawn) and all(lemma.counterexample or lemma.holds is None for lemma in proof.refused)
+    has_counterexample = (
+        proof.counterexample or proof.refused or re.search("which no ghost tells apart|still change", proof.words)
+    )
+    return bool(has_counterexample) and all(lemma.counterexample or lemma.holds is None for lemma in proof.refused)
 
 
 OF_PACKAGE = ("shortest-path", "shortest-path-healing", "reachable", "dead-ends", "first-passage")
@@ -271,7 +275,7 @@ def check_mutants(n_wrong, original):
     while n_wrong:
         mutant = mutated(rng, automaton)
         if any(
-            (shown_by(mutant, tiles)[when] != shown[when]).any() for tiles, shown in zip(mazes, correct, strict=True)
+            (shown_by(mutant, tiles)[when] != paths[when]).any() for tiles, paths in zip(mazes, correct, strict=True)
         ):
             assert is_refused(mutant)
             n_wrong -= 1

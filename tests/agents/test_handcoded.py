@@ -24,9 +24,9 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def policy(name: str) -> HandcodedNCA:
-    found = POLICIES[name]
-    assert isinstance(found, HandcodedNCA)
-    return found
+    automaton = POLICIES[name]
+    assert isinstance(automaton, HandcodedNCA)
+    return automaton
 
 
 def mazes(policy: HandcodedNCA, seed: int, n: int, height: int, width: int) -> torch.Tensor:
@@ -39,9 +39,9 @@ def mazes(policy: HandcodedNCA, seed: int, n: int, height: int, width: int) -> t
 def test_every_channel_after_every_step_is_as_recorded(name: str, policy: HandcodedNCA) -> None:
     with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as traces:
         for maze, drawing in MAZES.items():
-            now = traced(policy, drawing)
-            assert now.shape == traces[maze].shape
-            for step, (before, after) in enumerate(zip(traces[maze], now, strict=True)):
+            trace = traced(policy, drawing)
+            assert trace.shape == traces[maze].shape
+            for step, (before, after) in enumerate(zip(traces[maze], trace, strict=True)):
                 for channel, was, values in zip(policy.channel_names, before, after, strict=True):
                     np.testing.assert_array_equal(values, was, err_msg=f"{maze}: {channel} after step {step}")
 

@@ -144,11 +144,11 @@ class TestAutomaton:
         n_signals = len(automaton.signals)
         for before, after in pairwise(automaton.trace(tiles)):
             patches = patches_of(automaton, tile_codes(automaton, tiles, before))
-            made = labels(automaton, patches.reshape(-1, 5)).reshape(*patches.shape[:3], n_signals)
-            made = made.transpose(0, 3, 1, 2)
+            computed = labels(automaton, patches.reshape(-1, 5)).reshape(*patches.shape[:3], n_signals)
+            computed = computed.transpose(0, 3, 1, 2)
             if automaton.pooled:
-                made[:, -1] = made[:, -1].any(axis=(1, 2), keepdims=True)
-            np.testing.assert_array_equal(made, after)
+                computed[:, -1] = computed[:, -1].any(axis=(1, 2), keepdims=True)
+            np.testing.assert_array_equal(computed, after)
 
     def test_an_unreachable_target_leaves_the_path_empty(self):
         *_, last = SHORTEST_PATH.trace(parse("S.#T..")[None])
@@ -188,15 +188,15 @@ class TestPatches:
         assert sorted(distinct(automaton, [patches, patches]).tolist()) == sorted(patches.tolist())
 
     def test_recombined_patches_consist_of_known_tiles_of_one_world(self, automaton):
-        seen = patches_seen(automaton, [mazes(automaton, 4, "loops", 3, 5, 5)])
-        made = recombine(np.random.default_rng(5), automaton, seen, 3000)
-        assert len(set(map(tuple, made.tolist())) - set(map(tuple, seen.tolist()))) > 2000
-        assert kinds_of(automaton, made[:, SHORTEST_PATH.taps.index("C")]).any(axis=1).all()
+        patches = patches_seen(automaton, [mazes(automaton, 4, "loops", 3, 5, 5)])
+        recombined = recombine(np.random.default_rng(5), automaton, patches, 3000)
+        assert len(set(map(tuple, recombined.tolist())) - set(map(tuple, patches.tolist()))) > 2000
+        assert kinds_of(automaton, recombined[:, SHORTEST_PATH.taps.index("C")]).any(axis=1).all()
         everywhere = sum(1 << KIND_BITS + signal for signal in automaton.everywhere)
-        told = np.where(made > 0, made & everywhere, -1)
-        assert ((told == told[:, [SHORTEST_PATH.taps.index("C")]]) | (told < 0)).all()
+        signs = np.where(recombined > 0, recombined & everywhere, -1)
+        assert ((signs == signs[:, [SHORTEST_PATH.taps.index("C")]]) | (signs < 0)).all()
         # with groups of signals, tiles combine the states of groups that were seen
-        assert (set(made.ravel()) <= set(seen.ravel())) is (len(automaton.parts) == 1)
+        assert (set(recombined.ravel()) <= set(patches.ravel())) is (len(automaton.parts) == 1)
 
 
 class TestLearning:
@@ -423,9 +423,9 @@ class TestConfig:
         assert ordered == HintConfig.of("diameter-DLRU") == HintConfig.of(DIAMETER, order="DLRU")
         assert ordered == HintConfig(**ordered.to_json())
         assert HintConfig.of("diameter-DLRU", order="ULDR") == usual
-        own = f"{SHORTEST_PATH.signals.__module__}:SHORTEST_PATH"
-        assert find_automaton(f"{own}-DLRU").name == find_automaton(own, "DLRU").name == "shortest-path-DLRU"
-        assert HintConfig.of(own, order="DLRU").automaton == f"{own}-DLRU"
+        name = f"{SHORTEST_PATH.signals.__module__}:SHORTEST_PATH"
+        assert find_automaton(f"{name}-DLRU").name == find_automaton(name, "DLRU").name == "shortest-path-DLRU"
+        assert HintConfig.of(name, order="DLRU").automaton == f"{name}-DLRU"
         assert SHORTEST_PATH.ordered("ULDR") is SHORTEST_PATH
 
     @pytest.mark.parametrize("automaton", [SHORTEST_PATH, pytest.param(HEALING, marks=pytest.mark.slow)])
@@ -466,9 +466,9 @@ def test_tiles_that_are_not_active_can_be_left_alone(name, family):
     policy = load(name)
     states = rollout(policy, torch.from_numpy(one_hot(tiles[None])), range(1, 80))
     for n_steps, state in enumerate(states, 1):
-        own_state, drawn, still, _ = run(policy, tiles, n_steps)
+        own_state, path_changed, still, _ = run(policy, tiles, n_steps)
         np.testing.assert_array_equal(own_state.transpose(2, 0, 1) / 2, state[0])
-        assert drawn <= still <= n_steps
+        assert path_changed <= still <= n_steps
     np.testing.assert_array_equal(own_state[..., 0] > 0, shortest_path(tiles))
     assert still < n_steps
 

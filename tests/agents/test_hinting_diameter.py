@@ -30,12 +30,12 @@ def settle(tiles):
     """Return the final paths of 64 N mazes as bits, after as many iterations as the walkers need."""
     kinds = {kind: packed(tiles == kind) for kind in DIAMETER.kinds}
     n, height, width = kinds[Tile.EMPTY].shape
-    reading, held, quiet = reader(kinds), np.zeros((n, len(S), height, width), np.uint64), 0
+    reading, state, quiet = reader(kinds), np.zeros((n, len(S), height, width), np.uint64), 0
     while quiet < 4 * height * width:
-        held = DIAMETER.advance(reading(held))
-        walking = held[:, list(WALKER)].any() or (held[:, [S.MOVES, S.BEFORE]]).any()
+        state = DIAMETER.advance(reading(state))
+        walking = state[:, list(WALKER)].any() or (state[:, [S.MOVES, S.BEFORE]]).any()
         quiet = 0 if walking else quiet + 1
-    return held[:, S.PATH]
+    return state[:, S.PATH]
 
 
 class TestAutomaton:
@@ -72,8 +72,8 @@ class TestAutomaton:
 
     def test_signals_everywhere_are_equal_on_all_tiles(self):
         for signals in DIAMETER.trace(mazes(3, "loops", 2, 5, 5)):
-            told = signals[:, list(EVERYWHERE)]
-            assert (told == told[..., :1, :1]).all()
+            signals_everywhere = signals[:, list(EVERYWHERE)]
+            assert (signals_everywhere == signals_everywhere[..., :1, :1]).all()
 
 
 def test_there_is_no_certificate_if_the_maximum_over_all_channels_matters():

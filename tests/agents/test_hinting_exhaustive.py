@@ -97,11 +97,11 @@ class Seen:
         return {code for code in self.codes if not any(allows(world, code) for world in worlds)}
 
 
-def run(automaton, tiles, seen):
+def run(automaton, tiles, tiles_seen):
     """Return the final paths of an automaton, and the iterations after which they stay; note all tiles."""
     n_iterations, before = np.zeros(len(tiles), np.int64), np.zeros(tiles.shape, np.bool_)
     for iteration, signals in enumerate(automaton.trace(tiles)):
-        seen.add(tiles, signals)
+        tiles_seen.add(tiles, signals)
         n_iterations[(signals[:, 0] != before).any(axis=(1, 2))] = iteration
         before = signals[:, 0]
     return before, n_iterations
@@ -109,17 +109,17 @@ def run(automaton, tiles, seen):
 
 def run_all(automaton, solve, mazes):
     """Return the tiles on all mazes, and the number of mazes; each path must be a solver's, and in time."""
-    seen, n_mazes = Seen(automaton), 0
+    tiles_seen, n_mazes = Seen(automaton), 0
     for tiles in mazes:
-        paths, n_iterations = run(automaton, tiles, seen)
+        paths, n_iterations = run(automaton, tiles, tiles_seen)
         np.testing.assert_array_equal(paths, solve(tiles))
         moves = np.maximum(paths.sum(axis=(1, 2)) - 1, 0)
         for n_moves in np.unique(moves).tolist():
             assert n_iterations[moves == n_moves].max() <= automaton.bound(tiles[0].size, n_moves)
         n_mazes += len(tiles)
-    seen.close()
-    assert not seen.unexpected
-    return seen, n_mazes
+    tiles_seen.close()
+    assert not tiles_seen.unexpected
+    return tiles_seen, n_mazes
 
 
 def broken(automaton, signal, rule):
@@ -144,11 +144,11 @@ class TestShortestPath:
     @pytest.mark.slow
     def test_every_inferred_tile_occurs(self):
         """None of the 75 tiles could be left out; three rows of five tiles are the smallest maps with all of them."""
-        seen, n_mazes = run_all(SHORTEST_PATH, shortest_path, batches(mazes_with_ends, (3, 5)))
+        tiles_seen, n_mazes = run_all(SHORTEST_PATH, shortest_path, batches(mazes_with_ends, (3, 5)))
         assert n_mazes == 3_774_892
         ((world,), _) = find_worlds(SHORTEST_PATH)
-        assert seen.codes == {kind + 1 | int(state) for kind, (part,) in world.items() for state in part.states}
-        assert len(seen.codes) == 75
+        assert tiles_seen.codes == {kind + 1 | int(state) for kind, (part,) in world.items() for state in part.states}
+        assert len(tiles_seen.codes) == 75
 
     @pytest.mark.parametrize(
         "automaton",
@@ -208,14 +208,14 @@ def pairs(tiles, states):
 
 def recovers(tiles, states, automaton=HEALING):
     """Check that every state under every maze leads to the maze's path, with declared tiles; return their number."""
-    seen, n_starts = Seen(automaton), 0
+    tiles_seen, n_starts = Seen(automaton), 0
     for mazes, starts in pairs(tiles, states):
         for signals in automaton.trace(mazes, starts):
-            seen.add(mazes, signals)
+            tiles_seen.add(mazes, signals)
         np.testing.assert_array_equal(signals[:, H.PATH], shortest_path(mazes))
         n_starts += len(mazes)
-    seen.close()
-    assert not seen.unexpected
+    tiles_seen.close()
+    assert not tiles_seen.unexpected
     return n_starts
 
 
@@ -238,9 +238,9 @@ def states_of_any_sequence(tiles):
 class TestHealing:
     @pytest.mark.parametrize(("largest", "n_mazes"), SMALL)
     def test_path_and_tiles_are_correct_on_every_maze_and_nothing_is_alarmed(self, largest, n_mazes):
-        seen, n_seen = run_all(HEALING, shortest_path, batches(mazes_with_ends, largest))
+        tiles_seen, n_seen = run_all(HEALING, shortest_path, batches(mazes_with_ends, largest))
         assert n_seen == n_mazes
-        assert not any(code & mask_of(ALARMS) for code in seen.codes)
+        assert not any(code & mask_of(ALARMS) for code in tiles_seen.codes)
 
     @pytest.mark.parametrize(
         ("shape", "n_starts"),

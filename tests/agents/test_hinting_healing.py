@@ -69,8 +69,8 @@ class TestAutomaton:
         resets = [signals[:, S.RESET].any() for signals in continued]
         last = max(i for i, reset in enumerate(resets) if reset)
         assert last + 1 <= LATEST
-        for after, begun in zip(continued[last + 1 :], fresh, strict=False):
-            np.testing.assert_array_equal(after[:, FRESH], begun[:, FRESH])
+        for after, expected in zip(continued[last + 1 :], fresh, strict=False):
+            np.testing.assert_array_equal(after[:, FRESH], expected[:, FRESH])
 
     def test_a_source_moves_without_a_reset(self):
         before, after = parse("S..T")[None], parse(".S.T")[None]

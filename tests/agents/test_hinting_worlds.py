@@ -45,9 +45,9 @@ def drawn_rule(rng: np.random.Generator) -> Rule:
     def rule(see: TileView):
         result = see.tile(Tile.EMPTY) if rng_kind else see(Signal.ONE)
         for signal, tap, inverted, joined in choices:
-            seen = see(Signal(signal), str(tap))
-            seen = ~seen if inverted else seen
-            result = result & seen if joined else result | seen
+            value = see(Signal(signal), str(tap))
+            value = ~value if inverted else value
+            result = result & value if joined else result | value
         return result
 
     rng_kind = rng.integers(2)
@@ -118,9 +118,9 @@ def test_all_that_a_healing_tile_can_hold_follows_from_the_rules() -> None:
 
 def test_signals_that_are_everywhere_tell_the_worlds_of_the_diameter() -> None:
     worlds_of_rules, assumed = find_worlds(DIAMETER)
-    told = {world[Tile.EMPTY][-1].states.item() for world in worlds_of_rules}
+    states = {world[Tile.EMPTY][-1].states.item() for world in worlds_of_rules}
     assert assumed
-    assert len(told) == len(worlds_of_rules) == 16
+    assert len(states) == len(worlds_of_rules) == 16
     for world in worlds_of_rules:
         assert {parts[-1].states.item() for parts in world.values()} == {world[Tile.EMPTY][-1].states.item()}
 

@@ -53,8 +53,8 @@ def flood(start, *directions, name="wet", walls=True):
     def rule(see):
         come = [see(name, towards) for towards in directions or "ULDR"]
         on = come[0]
-        for each in come[1:]:
-            on = on | each
+        for formula in come[1:]:
+            on = on | formula
         return see.tile(start) | (on & ~see.tile(Tile.WALL) if walls else on)
 
     return fixpoint(**{name: rule})
@@ -62,8 +62,8 @@ def flood(start, *directions, name="wet", walls=True):
 
 def question(name, solver, **changes):
     """Register a task on mazes of the shortest path with another solver."""
-    given = {"guidance": None, "guided": (), "rank": None, "specification": None, "is_optimal": None, **changes}
-    return register_task(replace(TASK, name=name, solve=solver, **given))
+    fields = {"guidance": None, "guided": (), "rank": None, "specification": None, "is_optimal": None, **changes}
+    return register_task(replace(TASK, name=name, solve=solver, **fields))
 
 
 def network_of(task):
@@ -73,9 +73,9 @@ def network_of(task):
 
 
 def void(policy, word):
-    stated = policy.guarantees
-    assert (stated.exact, stated.verdict, stated.bound, stated.also) == (False, None, None, {})
-    assert re.search(word, stated.lost), stated.lost
+    guarantees = policy.guarantees
+    assert (guarantees.exact, guarantees.verdict, guarantees.bound, guarantees.also) == (False, None, None, {})
+    assert re.search(word, guarantees.lost), guarantees.lost
 
 
 class TestQuestions:
@@ -112,14 +112,14 @@ class TestQuestions:
         def lazy(tiles):  # correct on all mazes of up to 16 x 16 tiles
             return TASK.solve(tiles) & (tiles.shape[1] < 20)
 
-        given = {"specification": lambda: canonical_path(), "is_optimal": TASK.is_optimal}
-        first = question("mine", solver, **given)
+        changes = {"specification": lambda: canonical_path(), "is_optimal": TASK.is_optimal}
+        first = question("mine", solver, **changes)
         model, certificate = compile_automaton(replace(SHORTEST_PATH, name="mine", task="mine", also={}))
         assert certificate.holds
         assert (model.guarantees.verdict, model.guarantees.exact) == ("correct", True)
-        assert question("mine", lambda tiles: TASK.solve(tiles), **given).digest == first.digest
+        assert question("mine", lambda tiles: TASK.solve(tiles), **changes).digest == first.digest
         assert model.guarantees.exact, "another function with the same answers"
-        question("mine", lazy, **given)
+        question("mine", lazy, **changes)
         void(model, "the task mine")
 
     @for_each(
@@ -150,16 +150,16 @@ class TestQuestions:
         for other in (for_task(model, "wet"), load(f"wet:{file}"), for_task(for_task(model, "wet"), "shortest-path")):
             void(other, "nothing is proven for the task wet")
         assert model.guarantees.verdict == for_task(model, "shortest-path").guarantees.verdict == "correct"
-        both, automaton = NCA(4, 2, n_iterations=None), replace(REACHABLE, also={"wet": StepBound(per_tile=2)})
+        network, automaton = NCA(4, 2, n_iterations=None), replace(REACHABLE, also={"wet": StepBound(per_tile=2)})
         assert automaton.tasks == ("shortest-path", "wet")
-        about = subject_of(both, "", TASK, question("wet", flood(Tile.SOURCE)))
-        both.guarantees = Guarantees(
+        about = subject_of(network, "", TASK, question("wet", flood(Tile.SOURCE)))
+        network.guarantees = Guarantees(
             True, StepBound(1), also={"wet": StepBound(2)}, basis="proven", verdict="correct", about=about
         )
-        assert for_task(both, "wet").guarantees.exact
+        assert for_task(network, "wet").guarantees.exact
         question("wet", flood(Tile.TARGET))
-        void(for_task(both, "wet"), "the task wet is not the one")
-        assert both.guarantees.exact
+        void(for_task(network, "wet"), "the task wet is not the one")
+        assert network.guarantees.exact
 
     @pytest.mark.usefixtures("forgotten")
     def test_a_name_with_two_meanings_is_refused_with_both(self, tmp_path):
@@ -260,9 +260,9 @@ class TestWeights:
     def test_included_models_have_the_guarantees_of_their_cards(self):
         earned = {name: card["guarantees"] for name, card in cards().items() if card["guarantees"]["exact"]}
         assert len(earned) == 5
-        for name, stated in earned.items():
+        for name, guarantees in earned.items():
             model = load(name)
-            assert (model.guarantees.to_json(), model.guarantees.lost) == (stated, "")
+            assert (model.guarantees.to_json(), model.guarantees.lost) == (guarantees, "")
             if "hinted" in name:
                 assert followed(model) is AUTOMATA[name.removeprefix("nca-").removesuffix("-hinted")]
 
@@ -321,7 +321,7 @@ class TestRules:
             {"invariant": lambda s: ~s(Wet.WET)},
         ):
             assert plain.digest != replace(plain, **change).digest
-        digests = [each.digest for name in AUTOMATA for each in (AUTOMATA[name],)]
+        digests = [automaton.digest for name in AUTOMATA for automaton in (AUTOMATA[name],)]
         assert len({*digests}) == len(digests)
         assert SHORTEST_PATH.ordered("DLRU").digest != SHORTEST_PATH.digest
 
@@ -389,16 +389,16 @@ class MixedNCA(Mixed, NCA):
 
 def remade(kind):
     model = load(HINTED)
-    made = kind(**model.arguments)
-    made.load_state_dict(model.state_dict())
-    made.guarantees = model.guarantees
-    return made.eval()
+    model_again = kind(**model.arguments)
+    model_again.load_state_dict(model.state_dict())
+    model_again.guarantees = model.guarantees
+    return model_again.eval()
 
 
 def patched(name, made=None):
     policy = made or load(HINTED)
-    own = getattr(policy, name)
-    setattr(policy, name, lambda *given: own(*given) * 0)
+    method = getattr(policy, name)
+    setattr(policy, name, lambda *arguments: method(*arguments) * 0)
     return policy
 
 
@@ -409,7 +409,7 @@ def bound_patch():
 
 
 def hooked(policy):
-    policy.register_forward_hook(lambda module, given, after: after * 0)
+    policy.register_forward_hook(lambda module, inputs, output: output * 0)
     return policy
 
 
@@ -431,9 +431,9 @@ CHANGED = {
 
 
 class TestChangedNetworks:
-    @for_each("what", CHANGED)
-    def test_changed_networks_run_without_guarantees(self, what, tmp_path):
-        policy = CHANGED[what]()
+    @for_each("change", CHANGED)
+    def test_changed_networks_run_without_guarantees(self, change, tmp_path):
+        policy = CHANGED[change]()
         assert not policy.guarantees.exact
         assert policy.guarantees.verdict is None
         assert re.search(
@@ -443,7 +443,7 @@ class TestChangedNetworks:
         assert program_of(policy) is None
         assert stationary_from(policy) is None
         tiles = generate(np.random.default_rng(1), 8, 8)
-        if "later" not in what:  # an episode ends when its path is drawn, whatever becomes of it
+        if "later" not in change:  # an episode ends when its path is drawn, whatever becomes of it
             assert solve(policy, levels=tiles).metrics["solved"] == 0
         (row,) = evaluate({"changed": policy}, families="random", sizes=8, n=8)
         assert row.metrics.complete.value == 0
@@ -451,7 +451,7 @@ class TestChangedNetworks:
             assert not rollout(policy, torch.from_numpy(one_hot(tiles)), 40)[:, 0].any()
         refused("something else; (torchscript|no other)", export, policy, tmp_path / "page.html")
         refused("a certificate needs", certify, policy, automaton=SHORTEST_PATH)
-        if what != "activations":  # which it uses there
+        if change != "activations":  # which it uses there
             refused("on a graph run", OnGraph, policy, Graph.of(tiles[0]))
         with torch.no_grad():
             assert not rollout(Symmetrised(policy), torch.from_numpy(one_hot(tiles)), 40)[:, 0].any()
@@ -469,15 +469,15 @@ class TestChangedNetworks:
 
     def test_a_method_that_is_replaced_in_a_class_is_seen(self, monkeypatch):
         policy = ShortestPathNCA()
-        own = ShortestPathNCA.activate
-        monkeypatch.setattr(ShortestPathNCA, "activate", lambda self, *given: own(self, *given) * 0)
+        activate = ShortestPathNCA.activate
+        monkeypatch.setattr(ShortestPathNCA, "activate", lambda self, *arguments: activate(self, *arguments) * 0)
         void(policy, "someone has changed the network since: activate")
         assert not ShortestPathNCA().guarantees.exact
         monkeypatch.undo()
         assert policy.guarantees.exact
         for name in ("update", "forward"):
             with monkeypatch.context() as patch:
-                patch.setattr(NCA, name, lambda self, *given: given[1] * 0, raising=False)
+                patch.setattr(NCA, name, lambda self, *arguments: arguments[1] * 0, raising=False)
                 void(load(HINTED), f"changed the network since: {name}")
                 assert program_of(load(HINTED)) is None
         assert load(HINTED).guarantees.exact

@@ -73,7 +73,7 @@ def evaluated(text: str, on: Callable[[str], bool]) -> bool:
     )
     text = re.sub(rf"\(({leaves})\)", lambda leaf: str(on(leaf[1])), text)
     counts = r"\(at_least (\d+) \[([^]]*)\]\)"
-    text = re.sub(counts, lambda some: str(some[2].count("True") >= int(some[1])), text)
+    text = re.sub(counts, lambda match: str(match[2].count("True") >= int(match[1])), text)
     names = {"And": lambda a, b: a and b, "Or": lambda a, b: a or b, "Not": lambda a: not a, "Never": False}
     names |= {"Both": names["And"], "Either": names["Or"], "No": names["Not"]}
     words = re.findall(r"\w+|[()]", text.replace("True", "1").replace("False", "0"))
@@ -389,7 +389,9 @@ def test_nothing_is_admitted_and_little_is_written_by_hand():
     texts = {path.name: path.read_text(encoding="utf-8") for path in kernel.THEORY.glob("*.v")}
     assert not [name for name, text in texts.items() if re.search(r"\b(Admitted|admit|Axiom|Parameter)\b", text)]
     lines = {name: text.splitlines() for name, text in texts.items()}
-    assert not [(name, i) for name, some in lines.items() for i, line in enumerate(some, 1) if len(line) > 100]
+    assert not [
+        (name, i) for name, lines_of_file in lines.items() for i, line in enumerate(lines_of_file, 1) if len(line) > 100
+    ]
     assert len(lines["Statements.v"]) < 680  # which a person reads
     assert sum(map(len, lines.values())) < 5_050
     project = (kernel.THEORY / kernel.PROJECT).read_text().splitlines()
@@ -401,14 +403,16 @@ def test_nothing_is_admitted_and_little_is_written_by_hand():
 def test_coq_computes_a_run_as_the_package_does(joined, tmp_path):
     tiles = np.array([[2, 0, 0], [0, 1, 0], [0, 1, 3]], np.uint8)
     kinds = " ".join(f"| ({row}, {column}) => {kind}%nat" for (row, column), kind in np.ndenumerate(tiles))
-    shown = "; ".join(f"picture small its_automaton {t} {g}" for t in range(6) for g in range(2))
+    runs = "; ".join(f"picture small its_automaton {t} {g}" for t in range(6) for g in range(2))
     (joined / "Own.v").write_text(
         "From MazeNCA Require Import Mazes Computing Lemmas.\n"
-        f"Definition small : maze := Maze 3 3 (fun p => match p with {kinds} | _ => 0%nat end)%Z.\nCompute [{shown}].\n"
+        f"Definition small : maze := Maze 3 3 (fun p => match p with {kinds} | _ => 0%nat end)%Z.\nCompute [{runs}].\n"
     )
-    said = subprocess.run(["coqc", "-q", "-Q", ".", "MazeNCA", "Own.v"], cwd=joined, capture_output=True, text=True)
+    completed = subprocess.run(
+        ["coqc", "-q", "-Q", ".", "MazeNCA", "Own.v"], cwd=joined, capture_output=True, text=True
+    )
     (joined / "Own.v").unlink()
-    computed = [word == "true" for word in re.findall("true|false", said.stdout)]
+    computed = [word == "true" for word in re.findall("true|false", completed.stdout)]
     states = [state[0] for state in REACHABLE.trace(tiles[None])]
     expected = [states[min(t, len(states) - 1)] for t in range(6)]
     assert np.array_equal(np.reshape(computed, (6, 2, 3, 3)), expected)
@@ -428,9 +432,9 @@ def check_relation(text: str, n_kinds: int, passable: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
         kind, near = int(rng.integers(n_kinds)), rng.random(4) < 0.3
-        seen = {f"Truth 0 {there}": bool(on) for there, on in zip(BESIDE.values(), near, strict=True)}
-        seen |= {f"number_is {kind} (0, (0, 0))": True, "on_map (0, 0)": True}
-        on = evaluated(relation, lambda leaf, seen=seen: seen.get(leaf, False))
+        values = {f"Truth 0 {place}": bool(on) for place, on in zip(BESIDE.values(), near, strict=True)}
+        values |= {f"number_is {kind} (0, (0, 0))": True, "on_map (0, 0)": True}
+        on = evaluated(relation, lambda leaf, values=values: values.get(leaf, False))
         assert on == (kind == 2 or (kind in passable and near.any()))
 
 
@@ -490,13 +494,13 @@ def test_a_move_of_weight_2_leaves_a_tile_that_has_waited_for_a_round():
     assert waited == "(Truth 0 (0, 0))"
     rng = np.random.default_rng(0)
     for _ in range(50):
-        here, *kinds = rng.integers(4, size=5).tolist()
+        own_kind, *kinds = rng.integers(4, size=5).tolist()
         near, late = rng.random((2, 4)) < 0.3
-        on = {f"number_is {here} (0, (0, 0))", *(f"on_map {there}" for there in ("(0, 0)", *BESIDE.values()))}
-        for there, kind, *relations in zip(BESIDE.values(), kinds, near, late, strict=True):
-            on |= {f"number_is {kind} (0, {there})", *(f"Truth {g} {there}" for g in (0, 1) if relations[g])}
+        on = {f"number_is {own_kind} (0, (0, 0))", *(f"on_map {offset}" for offset in ("(0, 0)", *BESIDE.values()))}
+        for offset, kind, *relations in zip(BESIDE.values(), kinds, near, late, strict=True):
+            on |= {f"number_is {kind} (0, {offset})", *(f"Truth {g} {offset}" for g in (0, 1) if relations[g])}
         comes = any(late[i] if kind == 2 else near[i] for i, kind in enumerate(kinds))
-        assert evaluated(reached, on.__contains__) == (here == 3 or (here != 1 and comes))
+        assert evaluated(reached, on.__contains__) == (own_kind == 3 or (own_kind != 1 and comes))
 
 
 HERE, KIND, T = Atom("relation", 2, at=(-1, 0)), Atom("tile"), Atom("t")
@@ -531,15 +535,15 @@ def test_a_lemma_keeps_the_hypotheses_that_it_needs_and_says_what_does_not_follo
     theorem = Theorem(LATE.theorem.axioms, LATE.theorem.ghosts, relations=LATE.theorem.relations, signals=dict)
     guide = Guide(Proof(LATE, theorem, ()))
     defined, z3 = guide.defined, guide.z3
-    given = [*defined.given(["C", "U"], {}), *defined.kinds()]
-    lemma = guide.lemma("a stage is no less than -1", defined.stage("reached", "U") >= -1, given)
+    hypotheses = [*defined.given(["C", "U"], {}), *defined.kinds()]
+    lemma = guide.lemma("a stage is no less than -1", defined.stage("reached", "U") >= -1, hypotheses)
     assert [(hypothesis.kind, hypothesis.numbers, hypothesis.at) for hypothesis in lemma.used] == [("Range", (0,), "U")]
     assert lemma.fact == Below(-1, ((-1, Atom("stage", 0, at=(-1, 0))),))
     assert printed_proof(lemma).startswith("Proof [(Range 0, ((-1), 0))] (Refutation [")
     with pytest.raises(NotProven, match="late: the lemma 'a stage is at least 0' does not follow"):
-        guide.lemma("a stage is at least 0", defined.stage("reached") >= 0, given)
+        guide.lemma("a stage is at least 0", defined.stage("reached") >= 0, hypotheses)
     with pytest.raises(NotCovered, match="Coq knows no definition of the ghost wind of late"):
-        guide.lemma("it is windy", z3.Or(defined.picture.true("wind"), True), given)
+        guide.lemma("it is windy", z3.Or(defined.picture.true("wind"), True), hypotheses)
 
 
 def test_the_path_goes_to_the_first_nearer_neighbour_and_rules_may_not_read_their_own_stages():
@@ -557,8 +561,8 @@ def test_the_path_goes_to_the_first_nearer_neighbour_and_rules_may_not_read_thei
         nearer = [to for to in "DRUL" if 0 <= far[BESIDE[to]] < far["(0, 0)"]]
         for to in "DRUL":
             assert evaluated(printed_fact(defined.rule_of(f"goes_{to}")), true) == (nearer[:1] == [to])
-    for own in (lambda picture, at: picture.number("when", at) < 3, lambda picture, at: ~picture.true("on", at)):
-        relations = {"on": Relation(own, "when")}
+    for rule in (lambda picture, at: picture.number("when", at) < 3, lambda picture, at: ~picture.true("on", at)):
+        relations = {"on": Relation(rule, "when")}
         refused(
             "reads stages that it decides, or negates", Definitions, Z3(), LATE, replace(theorem, relations=relations)
         )
@@ -642,8 +646,8 @@ def test_the_kernel_checks_other_orders_healing_from_a_fresh_start_and_facts_of_
     folder = shutil.copytree(joined, tmp_path / "path")
     write_proof(tmp_path / "printed", prove(automaton))
     shutil.copy(tmp_path / "printed/Lemmas.v", folder)
-    said = "fresh start on a maze that stays, and has none of the 14" in capsys.readouterr().out
-    assert said == (automaton == "shortest-path-healing")
+    message_is_printed = "fresh start on a maze that stays, and has none of the 14" in capsys.readouterr().out
+    assert message_is_printed == (automaton == "shortest-path-healing")
     compile_files(folder, ("Lemmas", "Proven"))
 
 

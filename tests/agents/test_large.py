@@ -94,14 +94,14 @@ def rewritten(content, extra=None, **facts):
     """Return a state file with other facts in its description, or with another tensor; its checksum is correct."""
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
-    said = json.loads(header["__metadata__"][large.FORMAT]) | facts
+    facts_of_file = json.loads(header["__metadata__"][large.FORMAT]) | facts
     signals = np.frombuffer(content[end:], np.uint64).reshape(header["signals"]["shape"])
     tensors = {"signals": signals} if extra is None else extra(signals)
-    del said[large.CHECKSUM]
-    digest = large._begun(said)
+    del facts_of_file[large.CHECKSUM]
+    digest = large._begun(facts_of_file)
     for tensor in tensors.values():
         digest.update(tensor.tobytes())
-    return save(tensors, {large.FORMAT: json.dumps(said | {large.CHECKSUM: digest.hexdigest()})})
+    return save(tensors, {large.FORMAT: json.dumps(facts_of_file | {large.CHECKSUM: digest.hexdigest()})})
 
 
 def flipped(at):

@@ -85,7 +85,7 @@ class TestScores:
     PARTED = "S#T\n.#."
 
     @for_each(
-        ("level", "answer", "wanted"),
+        ("level", "answer", "expected"),
         [
             (ROOM, "*... *... *... ****", {CANONICAL, VALID, OPTIMAL}),
             (ROOM, "**** ...* ...* ...*", {EXACT, VALID, OPTIMAL}),
@@ -105,11 +105,11 @@ class TestScores:
             (PARTED, "*** ...", set()),
         ],
     )
-    def test_answers_that_are_drawn(self, level, answer, wanted):
+    def test_answers_that_are_drawn(self, level, answer, expected):
         tiles = parse(level)[None]
-        found = judge(tiles, marks(answer), LABEL(tiles))
-        assert {score for score, correct in found.items() if correct[0]} == wanted
-        assert list(found) == list(SCORES)
+        scores = judge(tiles, marks(answer), LABEL(tiles))
+        assert {score for score, correct in scores.items() if correct[0]} == expected
+        assert list(scores) == list(SCORES)
 
     def test_optimal_agrees_with_the_solver(self):
         rng = np.random.default_rng(1)
@@ -118,11 +118,11 @@ class TestScores:
         paths = shortest_path(tiles[:, ::-1, ::-1])[:, ::-1, ::-1].copy()
         flipped = rng.integers(1, 7, size=(100, 2))
         paths[np.arange(100), flipped[:, 0], flipped[:, 1]] ^= True
-        found = judge(tiles, paths, canonical)
-        np.testing.assert_array_equal(found[OPTIMAL], is_optimal(tiles, paths))
-        assert 20 < found[OPTIMAL].sum() < 180
-        assert not (found[OPTIMAL] & ~found[VALID]).any()
-        assert not (found[CANONICAL] & ~found[OPTIMAL]).any()
+        scores = judge(tiles, paths, canonical)
+        np.testing.assert_array_equal(scores[OPTIMAL], is_optimal(tiles, paths))
+        assert 20 < scores[OPTIMAL].sum() < 180
+        assert not (scores[OPTIMAL] & ~scores[VALID]).any()
+        assert not (scores[CANONICAL] & ~scores[OPTIMAL]).any()
 
     def test_exact_tokens_have_walls_correct_too(self):
         level = parse(self.ROOM)[None]
@@ -130,9 +130,9 @@ class TestScores:
         tokens = to_tokens(level, label)
         assert all(judge_tokens(level, tokens, label)[score][0] for score in (EXACT, VALID, OPTIMAL))
         tokens[0, 8] = 1  # a wall of a prediction does not matter to a path where none is
-        found = judge_tokens(level, tokens, label)
-        assert not found[EXACT][0]
-        assert found[OPTIMAL][0]
+        scores = judge_tokens(level, tokens, label)
+        assert not scores[EXACT][0]
+        assert scores[OPTIMAL][0]
         assert judge_tokens(parse("S.T")[None], np.array([[5, 5, 5]], np.uint8), np.ones((1, 1, 3), bool))[OPTIMAL][0]
 
 
@@ -147,9 +147,9 @@ class TestFirstMoves:
         assert all(correct.all() for correct in judge_moves(tiles, paths).values())
         paths[2, 0, 1] = True  # beside the tile left of the goal, and no way to it: its first move is none
         paths[4] = marks("...* ..**")  # to the right first, which is as short as upwards
-        found = judge_moves(tiles, paths)
-        assert found[FIRST_MOVE].tolist() == [True, True, False, True, True, True]
-        assert found[FOLLOWED].tolist() == [False, False, False, False, True, True]
+        scores = judge_moves(tiles, paths)
+        assert scores[FIRST_MOVE].tolist() == [True, True, False, True, True, True]
+        assert scores[FOLLOWED].tolist() == [False, False, False, False, True, True]
         paths[5] = marks("..** ..**")  # two tiles beside the source
         assert judge_moves(tiles, paths)[FOLLOWED].tolist() == [False] * 6
 
@@ -182,7 +182,7 @@ class TestPredictions:
         same = (SMALL.label(SMALL.levels().tiles) == shortest_path(SMALL.levels().tiles)).all(axis=(1, 2)).mean()
         assert 0 < same < 1
         values = {EXACT: 1, CANONICAL: same, VALID: 1, OPTIMAL: 1}
-        assert {score: found.value for score, found in row.scores.items()} == values
+        assert {score: estimate.value for score, estimate in row.scores.items()} == values
         assert (row.name, row.n, row.weights) == (str(file), 12, None)
         assert row.supervision == row.trained_on == "not stated"
         assert bench("small-9", policies=file, n=3).rows[0].n == 3
@@ -291,7 +291,7 @@ class TestPolicies:
         file = save_model(load("nca-shortest-path-small"), tmp_path / "model")
         assert bench("small-9", policies=str(file), n=1).rows[0].trained_on == "not stated"
         unstated = ("not stated", "not stated")
-        for text, said in (
+        for text, expected in (
             *(("{}", unstated), ("[", unstated), ("[1]", unstated), ('{"data": "six", "configuration": 3}', unstated)),
             ('{"data": "six mazes", "configuration": {"guidance": 0.0}}', ("answers", "six mazes")),
             ('{"data": "six mazes", "configuration": {"guidance": 1.0}}', ("guidance", "six mazes")),
@@ -301,7 +301,7 @@ class TestPolicies:
         ):
             (tmp_path / "config.json").write_text(text)
             row = bench("small-9", policies=str(file), n=1).rows[0]
-            assert (row.supervision, row.trained_on) == said, text
+            assert (row.supervision, row.trained_on) == expected, text
         rows = bench("small-9", policies=[f"mine={file}", "shortest-path-bfs=nca-shortest-path-small"], n=1).rows
         assert [(row.name, row.trained_on) for row in rows] == [
             ("mine", "six mazes"),
@@ -361,20 +361,22 @@ class TestStreams:
         assert main(["levels", "list", "edits-101"]) == 0
         assert row.n == 4
         assert row.scores[RESTARTED].value == row.scores[WHOLE[RESTARTED]].value == 1
-        reused, whole = (row.scores[score].value for score in (REUSED, WHOLE[REUSED]))
+        reused, whole_streams = (row.scores[score].value for score in (REUSED, WHOLE[REUSED]))
         assert reused < 1  # it guarantees nothing once the maze has changed
-        assert whole < reused
+        assert whole_streams < reused
         assert row.scores[RESTARTED] == row.scores[WHOLE[RESTARTED]]  # the interval is of 4 streams, not of 132 mazes
 
     def test_the_ceiling_of_a_solver_that_always_draws_is_printed(self):
         rows = [row for row in Board.load(DOCS).rows if row.set == "edits-23"]
-        said = notes_of([replace(rows[0], n=4)], published_beside("edits-23"))
+        notes = notes_of([replace(rows[0], n=4)], published_beside("edits-23"))
         routes = shortest_path(BENCHMARK_SETS["edits-23"].levels(4).tiles).any(axis=(1, 2))
         share = 100 * routes.mean()
         assert 50 < share < 100
-        assert f"In the first 4 streams, {share:.1f} % of the mazes have a route" in said
-        assert f"draws a path on every maze scores at most {share:.1f} % of the mazes and 75.0 % of the streams" in said
-        assert "differ" not in said
+        assert f"In the first 4 streams, {share:.1f} % of the mazes have a route" in notes
+        assert (
+            f"draws a path on every maze scores at most {share:.1f} % of the mazes and 75.0 % of the streams" in notes
+        )
+        assert "differ" not in notes
         assert "of the first 4 to 9 instances" in notes_of([replace(rows[0], n=n) for n in (4, 9)], ())
 
 
@@ -383,7 +385,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 class TestOrder:
     def line(self, name, **scores):
-        found = {score.replace("_", " "): Estimate(value, value, value) for score, value in scores.items()}
+        estimates = {score.replace("_", " "): Estimate(value, value, value) for score, value in scores.items()}
         return Measured(
             set="maze-hard-30",
             name=name,
@@ -394,7 +396,7 @@ class TestOrder:
             n=5,
             n_steps=1,
             seconds=1.0,
-            scores=found,
+            scores=estimates,
         )
 
     def test_lines_are_in_order_of_the_main_score_alone(self):
@@ -403,8 +405,8 @@ class TestOrder:
         others = published_beside("maze-hard-30")
         lines = lines_of([exact, ours], others)
         values = [line.values.get(OPTIMAL) for line in lines]
-        stated = [value for value in values if value is not None]
-        assert values == [*sorted(stated, reverse=True), *[None] * (len(lines) - len(stated))]
+        published = [value for value in values if value is not None]
+        assert values == [*sorted(published, reverse=True), *[None] * (len(lines) - len(published))]
         names = [line.name for line in lines]
         assert names.index("aNCA") < names.index("ours") < names.index("exact")  # 94.18, 90.3, and none
         order = "Rows are in order of *valid and optimal*. Solvers without this score come last."
@@ -414,7 +416,7 @@ class TestOrder:
     def test_the_scores_of_a_published_solver_are_one_line(self):
         others = published_beside("edits-23")
         lines = lines_of([], others)
-        assert len(lines) == len({each.name for each in others}) < len(others)
+        assert len(lines) == len({entry.name for entry in others}) < len(others)
         restart = next(line for line in lines if line.name == "Spiers, restart")
         assert restart.values == {RESTARTED: 99.83, WHOLE[RESTARTED]: 99}
         assert restart.details.startswith("restarted 99.83, restarted whole 99; moment not stated")
@@ -425,8 +427,8 @@ class TestBoard:
         bench("small-9", policies="shortest-path-bfs", n=2, out=tmp_path)
         bench("dt-net-9", policies="shortest-path-bfs", n=3, out=tmp_path)
         board = bench("small-9", policies="shortest-path-bfs", n=4)
-        written = ["leaderboard.json", "leaderboard.md", "leaderboard-sources.md"]
-        assert [path.name for path in board.save(tmp_path)] == written
+        files = ["leaderboard.json", "leaderboard.md", "leaderboard-sources.md"]
+        assert [path.name for path in board.save(tmp_path)] == files
         rows = Board.load(tmp_path).rows
         assert [(row.set, row.n) for row in rows] == [("small-9", 4), ("dt-net-9", 3)]
         assert rows[0] == board.rows[0]
@@ -449,7 +451,8 @@ class TestBoard:
         wrong_ends = (None, 1, {**row["measures"]["valid"], "low": "0"})
         damaged += [{**row, "measures": {"valid": ends}} for ends in wrong_ends]
         contents = [
-            json.dumps({"rows": rows}) for rows in (None, {"a": 1}, [None], [[]], *([each] for each in damaged))
+            json.dumps({"rows": rows})
+            for rows in (None, {"a": 1}, [None], [[]], *([damaged_row] for damaged_row in damaged))
         ]
         for content in ("[1, 2]", "{", *contents):
             file.write_text(content, encoding="utf-8")
@@ -493,8 +496,8 @@ class TestBoard:
         files = bench(["maze-unique-30", "maze-hard-30-redrawn"], policies="shortest-path-bfs", n=10).save(
             tmp_path, plot=True
         )
-        written = ["leaderboard.json", "leaderboard.md", "leaderboard-sources.md", "leaderboard.png"]
-        assert [path.name for path in files] == written
+        names = ["leaderboard.json", "leaderboard.md", "leaderboard-sources.md", "leaderboard.png"]
+        assert [path.name for path in files] == names
         *_, printed = Board.load(tmp_path).save(tmp_path, True, "pdf", "column")
         assert b"/MediaBox [ 0 0 241.2 " in printed.read_bytes()
         page = (tmp_path / "leaderboard.md").read_text()
@@ -528,14 +531,14 @@ class TestBoard:
         assert "- **Source**: this file; measured here on all 12 mazes\n" in alone
 
     def test_facts_about_trainings_stand_only_where_their_rows_are(self, tmp_path):
-        said = "the best published network without search solves 94.18 %."
+        fact = "the best published network without search solves 94.18 %."
         board = Board.load(DOCS)
         page, fewer = (
             " ".join(Board(tuple(row for row in board.rows if row.training != left_out)).markdown().split())
             for left_out in ("", "moves-DLRU")
         )
-        assert said in page
-        assert said not in fewer
+        assert fact in page
+        assert fact not in fewer
         alone, moves = (
             f"{line.values[OPTIMAL]:.1f} %"
             for name in ("answers-DLRU", "moves-DLRU")
@@ -613,23 +616,23 @@ class TestBoard:
         Board((alone, one)).save(tmp_path)
         assert len(Board.load(tmp_path).rows) == 5
         Board((alone, one, other)).save(tmp_path)  # fewer seeds than before
-        found = [(row.set, row.name) for row in Board.load(tmp_path).rows]
-        here = [("small-9", name) for name in ("shortest-path-bfs", "mine #0", "mine #1")]
-        assert sorted(found) == sorted([("dt-net-9", "mine #2"), *here])
+        stored = [(row.set, row.name) for row in Board.load(tmp_path).rows]
+        expected = [("small-9", name) for name in ("shortest-path-bfs", "mine #0", "mine #1")]
+        assert sorted(stored) == sorted([("dt-net-9", "mine #2"), *expected])
         refused(r"no file matches .*\*\.safetensors", bench, "small-9", policies=f"mine={tmp_path}/*.safetensors")
 
     @for_each("names", [["small-9"], ["small-9", "maze-unique-30"]])
     def test_the_picture_has_panels_of_fair_comparisons_or_of_all_sets(self, tmp_path, small, monkeypatch, names):
-        drawn = []
-        monkeypatch.setattr(figures, "draw_board", lambda sets, path, width: drawn.append(sets) or path)
+        calls = []
+        monkeypatch.setattr(figures, "draw_board", lambda sets, path, width: calls.append(sets) or path)
         bench(names, policies=["shortest-path-bfs", "nca-shortest-path-small"], n=2).draw(tmp_path / "b.svg")
-        (sets,) = drawn
+        (sets,) = calls
         assert list(sets) == (
             ["small-9: valid and optimal"] if names == ["small-9"] else ["maze-unique-30: exact label"]
         )
-        shown = {line.name for found in sets.values() for line, _ in found}
-        assert {"shortest-path-bfs", "nca-shortest-path-small"} <= shown
-        assert ("EqR, width 64" in shown) == (len(names) == 2)
+        line_names = {line.name for lines_of_set in sets.values() for line, _ in lines_of_set}
+        assert {"shortest-path-bfs", "nca-shortest-path-small"} <= line_names
+        assert ("EqR, width 64" in line_names) == (len(names) == 2)
 
     def test_a_picture_needs_a_folder_and_rows(self, small):
         refused("plot needs a folder", bench, "small-9", policies="shortest-path-bfs", plot=True)
@@ -649,20 +652,20 @@ class TestBoard:
         assert len(n_of_sets) == len({name for name, _ in n_of_sets})  # rows of a set are of the same mazes
 
     def test_published_rows_say_everything_that_a_comparison_needs(self):
-        rows = [asdict(each) for each in published()]
-        assert {each.set for each in published()} <= set(BENCHMARK_SETS)
-        assert {each.score for each in published()} <= {*SCORES, *WHOLE, *WHOLE.values()}
+        rows = [asdict(entry) for entry in published()]
+        assert {entry.set for entry in published()} <= set(BENCHMARK_SETS)
+        assert {entry.score for entry in published()} <= {*SCORES, *WHOLE, *WHOLE.values()}
         for name in ("supervision", "trained_on", "reported", "mazes", "source", "read"):
             assert all(row[name] for row in rows), name
         assert all(row["search"].isprintable() and row["seeds"] != 0 for row in rows)
-        figures = {(each.set, each.name, each.score): each.value for each in published()}
+        figures = {(entry.set, entry.name, entry.score): entry.value for entry in published()}
         assert len(figures) == len(rows) == 52
-        searching = {each.name for each in published() if each.searches}
+        searching = {entry.name for entry in published() if entry.searches}
         assert searching == {
             *("EqR, 128 starts", "LDT", "LDT, trained on one answer per maze"),
             *("PTRM", "PTRM, most frequent answer", "UFM, 100 runs"),
         }
-        assert {each.name for each in published() if each.search == "not stated"} == {"Attractor", "CMM"}
+        assert {entry.name for entry in published() if entry.search == "not stated"} == {"Attractor", "CMM"}
         assert figures["maze-hard-30", "aNCA", OPTIMAL] == 94.18
         assert [figures[f"anca-prim-{side}", "aNCA", OPTIMAL] for side in (21, 31)] == [100, 99.4]
         assert published_beside("maze-hard-30-redrawn") == published_beside("maze-hard-30")
@@ -695,6 +698,6 @@ class TestCommand:
         assert "shortest-path-bfs: 1,485 weights, exact label " in text
         table = [line for line in text.splitlines() if line.startswith(("│", "┃"))]
         assert max(map(len, table)) <= 80
-        written = ("leaderboard.json", "leaderboard.md", "leaderboard-sources.md")
-        assert text.splitlines()[-3:] == [str(out / name) for name in written]
+        files = ("leaderboard.json", "leaderboard.md", "leaderboard-sources.md")
+        assert text.splitlines()[-3:] == [str(out / name) for name in files]
         assert [row.set for row in Board.load(out).rows] == sets

@@ -13,9 +13,9 @@ def test_parts_of_answers_are_the_answers_between_their_ends():
     labels = shortest_path(tiles, order="DLRU")
     levels = cut_answers(np.random.default_rng(0), tiles, labels, 40, whole=0.25, least=0.5)
     np.testing.assert_array_equal(levels == Tile.WALL, np.repeat(tiles == Tile.WALL, 40, axis=0))
-    found, of = shortest_path(levels, order="DLRU"), np.repeat(labels, 40, axis=0)
-    assert (found <= of).all()
-    lengths, full = found.sum(axis=(1, 2)), of.sum(axis=(1, 2))
+    paths, answers = shortest_path(levels, order="DLRU"), np.repeat(labels, 40, axis=0)
+    assert (paths <= answers).all()
+    lengths, full = paths.sum(axis=(1, 2)), answers.sum(axis=(1, 2))
     assert (lengths >= np.round(full / 2)).all()
     assert len(set(lengths)) > 20
     assert 0.15 < (levels == np.repeat(tiles, 40, axis=0)).all(axis=(1, 2)).mean() < 0.35

@@ -69,9 +69,9 @@ def test_a_network_is_written_for_the_task_that_every_command_knows(tmp_path):
         (stage / METRICS).write_text(f'{{"update": 1, "seconds": {i}}}\n', encoding="utf-8")
     file = write_network(tmp_path, 3, 100, 8, 2)
     TASKS.remove(NAME)
-    written = load(file)
-    assert written.task == "shortest-path-DLRU"
-    assert all(torch.equal(a, b) for a, b in zip(written.parameters(), network.parameters(), strict=True))
+    loaded = load(file)
+    assert loaded.task == "shortest-path-DLRU"
+    assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), network.parameters(), strict=True))
     supervision, data = learned_from(str(file))
     assert supervision == "answers and their moves"
     assert data.startswith("100 of the 1,000 training mazes of Maze-Hard and parts of their answers")
@@ -102,8 +102,8 @@ def test_the_page_has_the_figures_of_fewer_answers_and_weights():
     assert len(rows) == 6
     for row in rows:
         assert row["weights"] == NCA(4, row["n_channels"], cut_corners=True).n_weights
-        found = (f"{100 * row['validation'][m]:.0f} ({100 * row['predicted'][m]:.0f})" for m in ("exact", "optimal"))
-        assert f"| {row['n_answers']} | {row['weights']:,} | {' | '.join(found)} |" in page
+        figures = (f"{100 * row['validation'][m]:.0f} ({100 * row['predicted'][m]:.0f})" for m in ("exact", "optimal"))
+        assert f"| {row['n_answers']} | {row['weights']:,} | {' | '.join(figures)} |" in page
 
 
 def test_the_pages_have_the_figures_of_the_five_seeds():
@@ -112,5 +112,5 @@ def test_the_pages_have_the_figures_of_the_five_seeds():
     assert len(seeds) == 5
     exact, optimal = ([100 * seed["test"][metric] for seed in seeds] for metric in ("exact", "optimal"))
     assert " | ".join(f"**{', '.join(f'{value:.1f}' for value in values)}**" for values in (exact, optimal)) in page
-    said = [f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}" for values in (optimal, exact)]
-    assert " | 5,760 | " + " | ".join(said) in page
+    figures = [f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}" for values in (optimal, exact)]
+    assert " | 5,760 | " + " | ".join(figures) in page

@@ -47,10 +47,10 @@ def at(maze, kind):
 
 
 def drawn(maze, places):
-    shown = np.zeros(maze.shape, bool)
+    marks = np.zeros(maze.shape, bool)
     for place in places:
-        shown[place] = True
-    return shown
+        marks[place] = True
+    return marks
 
 
 def unreachable(maze):
@@ -85,8 +85,8 @@ def on_every_path(maze):
         return np.zeros(maze.shape, bool)
 
     def cuts(place):
-        left = moves.subgraph(tile for tile in moves if tile != place)
-        return place in (source, target) or not nx.has_path(left, source, target)
+        others = moves.subgraph(tile for tile in moves if tile != place)
+        return place in (source, target) or not nx.has_path(others, source, target)
 
     return drawn(maze, filter(cuts, moves))
 
@@ -98,16 +98,16 @@ def pits(maze):
 
 
 def unseen(maze):
-    free, seen = np.isin(maze, (EMPTY, SOURCE, TARGET)), np.zeros(maze.shape, bool)
+    free, guarded = np.isin(maze, (EMPTY, SOURCE, TARGET)), np.zeros(maze.shape, bool)
     for row, col in np.argwhere(maze == OWN):
         for down, right in MOVES:
             n = 1
             while 0 <= row + n * down < maze.shape[0] and 0 <= col + n * right < maze.shape[1]:
                 if not free[row + n * down, col + n * right]:
                     break
-                seen[row + n * down, col + n * right] = True
+                guarded[row + n * down, col + n * right] = True
                 n += 1
-    safe = graph_of(free & ~seen)
+    safe = graph_of(free & ~guarded)
     source = at(maze, SOURCE)
     return drawn(maze, {source, *nx.descendants(safe, source)} if source in safe else ())
 
@@ -116,15 +116,15 @@ def stranded(maze):
     fires, source = maze == OWN, at(maze, SOURCE)
     parts, _ = ndimage.label(fires | (maze == EMPTY))
     burns = np.isin(parts, np.unique(parts[fires])) & (parts > 0)
-    left, _ = ndimage.label((maze != WALL) & ~burns)
-    return (left > 0) & (left != left[source])
+    regions, _ = ndimage.label((maze != WALL) & ~burns)
+    return (regions > 0) & (regions != regions[source])
 
 
 def loops(maze):
-    left = graph_of(maze != WALL).to_undirected()
-    while ends := [place for place in left if maze[place] == EMPTY and left.degree(place) < 2]:
-        left.remove_nodes_from(ends)
-    return drawn(maze, left)
+    graph = graph_of(maze != WALL).to_undirected()
+    while ends := [place for place in graph if maze[place] == EMPTY and graph.degree(place) < 2]:
+        graph.remove_nodes_from(ends)
+    return drawn(maze, graph)
 
 
 SEARCHES = {
@@ -169,8 +169,8 @@ def test_worlds_are_proven_and_become_networks(worlds, automaton):
         mazes = task.generate(np.random.default_rng(8), 100, 6, "random")
         bound = model.guarantees.bound(mazes[0].size, 0)
         with torch.no_grad():
-            shown = rollout(model, torch.from_numpy(one_hot(mazes, task.n_tiles)), bound)[:, task.drawn].numpy() > 0.5
-        np.testing.assert_array_equal(shown, task.solve(mazes))
+            paths = rollout(model, torch.from_numpy(one_hot(mazes, task.n_tiles)), bound)[:, task.drawn].numpy() > 0.5
+        np.testing.assert_array_equal(paths, task.solve(mazes))
         row = f"| `{world}` | {WORLDS[world].__doc__} | {len(automaton(world).signals)} |"
         assert row in PAGE, "python -m tools.make_worlds"
 
@@ -195,14 +195,14 @@ def without(automaton, name, read):
     (term, left) = automaton.terms[automaton.signals[name]], automaton.signals[read]
     never = Term(left, "C") & ~Term(left, "C")
     return changed(
-        automaton, name, lambda see, s: term.read_by(lambda seen, tap: never if seen is left else Term(seen, tap))
+        automaton, name, lambda see, s: term.read_by(lambda atom, tap: never if atom is left else Term(atom, tap))
     )
 
 
 def early(ago):
     """Return what lets the second layer begin so many iterations after the first, if nothing is known to change."""
-    return lambda made: changed(
-        made,
+    return lambda automaton: changed(
+        automaton,
         "CUT",
         lambda see, s: see(s.CUT) | (see(s[f"BEGUN{ago}_1"]) & ~see(s.CHANGED_1) & ~see(s.WET) & ~see.tile(WALL)),
     )
@@ -320,7 +320,7 @@ def test_layers_are_correct_on_graphs(world, automaton):
     assert prove(automaton(world), on="graphs").verdict == "correct"
     tiles, task = parse("S.#..\n###..\n.#T#.\n..#.."), automaton(world).problem
     torus = Graph.of(tiles, edges="torus")
-    wanted = torus.ask(task).solve(torus.tiles[None])
+    expected = torus.ask(task).solve(torus.tiles[None])
     *_, (signals,) = automaton(world).trace(torus.tiles[None], graph=torus)
-    np.testing.assert_array_equal(signals[:1], wanted)
-    assert wanted.any()
+    np.testing.assert_array_equal(signals[:1], expected)
+    assert expected.any()

@@ -81,13 +81,13 @@ class TestNames:
             AdversarialEvolution(bare(), **OPTIONS),
             VectorAdversarialEvolution(MazeVectorEnv(2, size=3), **OPTIONS),
         ):
-            given = {name: value for name, value in OPTIONS.items() if name in OF_POPULATIONS}
-            assert given.items() <= asdict(env.population.config).items()
-            assert asdict(env._evolution._schedule).items() == (OPTIONS.items() - given.items())
+            options = {name: value for name, value in OPTIONS.items() if name in OF_POPULATIONS}
+            assert options.items() <= asdict(env.population.config).items()
+            assert asdict(env._evolution._schedule).items() == (OPTIONS.items() - options.items())
 
     def test_evolve_accepts_the_options_of_rounds(self):
-        given = {name: OPTIONS[name] for name in (*OF_POPULATIONS, "n_offspring", "parents")}
-        population = evolve("shortest-path-bfs", **SMALL, **given)
+        options = {name: OPTIONS[name] for name in (*OF_POPULATIONS, "n_offspring", "parents")}
+        population = evolve("shortest-path-bfs", **SMALL, **options)
         assert {name: OPTIONS[name] for name in OF_POPULATIONS}.items() <= asdict(population.config).items()
         configuration = json.loads(Path("runs/evolve/config.json").read_text())["configuration"]
         assert (configuration["n_offspring"], configuration["parents"]) == (5, "fittest")
@@ -111,7 +111,7 @@ class TestRegret:
         regret = Regret([(load("shortest-path-bfs"), 1)], measure, None, lambda: None)
         against_policies = regret(FORK[None], target)
         in_training = measured_by(PopulationConfig(score=measure), torch.from_numpy(path), Batch(FORK[None], target))
-        found = [
+        regrets = [
             (float(against_policies.regret[0]), float(against_policies.complete[0])),
             tuple(in_training[0].tolist()),
         ]
@@ -126,7 +126,7 @@ class TestRegret:
         envs.reset(seed=0)
         envs.step(path[None])
         members = (env.population, envs.population)
-        return found + [(float(one.members["fitness"][0]), float(one.complete_rate[0])) for one in members]
+        return regrets + [(float(one.members["fitness"][0]), float(one.complete_rate[0])) for one in members]
 
     def test_regret_of_another_optimum_is_the_same_everywhere(self, monkeypatch, measure):
         path = other_optimum()
@@ -140,22 +140,22 @@ class TestRegret:
 
     def test_regret_of_a_wrong_path_is_the_same_everywhere(self, monkeypatch, measure):
         path = np.random.default_rng(0).random((1, 5, 5), np.float32)
-        found = self.everywhere(monkeypatch, measure, path)
-        assert len(found) == 4
-        assert len(set(found)) == 1
-        assert found[0][1] == 0
+        regrets = self.everywhere(monkeypatch, measure, path)
+        assert len(regrets) == 4
+        assert len(set(regrets)) == 1
+        assert regrets[0][1] == 0
 
 
 def test_snapshots_hold_the_paths_of_the_hardest_levels_as_bytes(monkeypatch):
-    drawn = np.linspace(-0.5, 1.5, 49, dtype=np.float32).reshape(7, 7)
-    monkeypatch.setattr(Regret, "paths", lambda self, tiles, *_: np.broadcast_to(drawn, tiles.shape).copy())
-    monkeypatch.setattr(figures, "draw_evolution", lambda lines, snapshots, *_: seen.extend(snapshots))
-    seen: list[dict[str, np.ndarray]] = []
+    values = np.linspace(-0.5, 1.5, 49, dtype=np.float32).reshape(7, 7)
+    monkeypatch.setattr(Regret, "paths", lambda self, tiles, *_: np.broadcast_to(values, tiles.shape).copy())
+    monkeypatch.setattr(figures, "draw_evolution", lambda lines, snapshots, *_: recorded.extend(snapshots))
+    recorded: list[dict[str, np.ndarray]] = []
     population = evolve("shortest-path-bfs", **SMALL)
-    (snapshot,) = seen
+    (snapshot,) = recorded
     assert snapshot["paths"].dtype == np.uint8
     for path in snapshot["paths"]:
-        np.testing.assert_array_equal(path, np.rint(255 * np.minimum(np.maximum(drawn, 0), 1)))
+        np.testing.assert_array_equal(path, np.rint(255 * np.minimum(np.maximum(values, 0), 1)))
     assert len(np.unique(snapshot["paths"])) > 20
     fitness = population.members["fitness"]
     assert snapshot["regret"].max() == snapshot["regret"][0]

@@ -187,8 +187,8 @@ def test_fractions_are_added_without_errors() -> None:
     def walls(weight: Any, least: Any) -> Any:
         return lambda see: threshold([(weight, see.tile(Tile.WALL, tap)) for tap in "ULDR"], least)
 
-    tenths, whole = (ruled(WET=walls(*given)) for given in ((Fraction(1, 10), Fraction(3, 10)), (1.0, 3)))
-    for rules in (tenths, whole):
+    tenths, integers = (ruled(WET=walls(*weights)) for weights in ((Fraction(1, 10), Fraction(3, 10)), (1.0, 3)))
+    for rules in (tenths, integers):
         automaton = replace(REACH, **rules)  # type: ignore[arg-type]
         assert term_of(automaton.rules[Signal.WET]).join == Weighed((1, 1, 1, 1), 3)
         *_, last = automaton.trace(parse("###/#S#/#T#".replace("/", "\n"))[None])
@@ -202,10 +202,10 @@ def test_a_count_to_a_large_number_has_rules_that_can_be_read() -> None:
     rules |= age.rules(lambda see, n: see("LIT") & age.at_least(see, n - 1))
     automaton = Automaton("aged", "shortest-path", signals, rules, settles=False)
     tiles = np.array([[[2, 3]]], np.uint8)
-    held = automaton.step(tiles, np.zeros((1, len(signals), 1, 2), bool))
+    state = automaton.step(tiles, np.zeros((1, len(signals), 1, 2), bool))
     for number in range(1, 6):
-        held = automaton.step(tiles, held)
-        assert held[0, 2:, 0, 0].tolist() == [bool(number >> i & 1) for i in range(10)]
+        state = automaton.step(tiles, state)
+        assert state[0, 2:, 0, 0].tolist() == [bool(number >> i & 1) for i in range(10)]
 
 
 @for_each("most", [1, 2, 6, 9])

@@ -39,14 +39,14 @@ def levels_of(task: str, n: int = 6) -> Any:
 @pytest.mark.parametrize("name", [name for name, info in list_policies(all=True).items() if info.role != "ablation"])
 def test_a_real_gpu_gives_the_states_of_the_cpu(name: str) -> None:
     """Exact policies have equal states bit for bit, and all other policies trained on these mazes draw equal paths."""
-    policy, there = load(name), load(name).to(GPU)
+    policy, on_gpu = load(name), load(name).to(GPU)
     size = 10 if policy.size is None else policy.size[0]
     family = "perfect" if name == "nca-diameter-perfect" else "random"
     tiles = policy_levels(family, size + 1 if family == "perfect" else size, policy.task, 32).tiles
     maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))
     with torch.no_grad():
         expected = rollout(policy, maze, policy.max_steps or 60)
-        states = rollout(there, maze.to(GPU), policy.max_steps or 60).cpu()
+        states = rollout(on_gpu, maze.to(GPU), policy.max_steps or 60).cpu()
     if policy.guarantees.exact:
         assert torch.equal(states, expected)
     same = ((states[:, 0] > 0.5) == (expected[:, 0] > 0.5)).flatten(1).all(dim=1)
@@ -54,10 +54,10 @@ def test_a_real_gpu_gives_the_states_of_the_cpu(name: str) -> None:
 
 
 def test_the_best_of_eight_orientations_waits_only_for_states_that_are_returned(gpu: SimulatedGpu) -> None:
-    policy, there = load("symmetrised:nca-diameter"), load("symmetrised:nca-diameter").to(GPU)
+    policy, on_gpu = load("symmetrised:nca-diameter"), load("symmetrised:nca-diameter").to(GPU)
     maze = torch.from_numpy(one_hot(levels_of("diameter").tiles, 2))
     with torch.no_grad():
-        first, _ = rollout(there, maze.to(GPU), [9, 10])
+        first, _ = rollout(on_gpu, maze.to(GPU), [9, 10])
         n_reads = gpu.n_reads
         expected = rollout(policy, maze, 9)
     assert n_reads == 2 * 2  # the mazes and the drawings, for each of two states
@@ -67,17 +67,17 @@ def test_the_best_of_eight_orientations_waits_only_for_states_that_are_returned(
 @pytest.mark.parametrize("name", ["nca-shortest-path", "depth-first"])
 def test_evaluations_are_those_of_the_cpu(name: str, gpu: SimulatedGpu) -> None:
     levels = levels_of(load(name).task).tiles
-    here, there = (evaluate(name, levels=levels, steps=12, device=device)[0] for device in ("cpu", "cuda"))
+    on_cpu, on_gpu = (evaluate(name, levels=levels, steps=12, device=device)[0] for device in ("cpu", "cuda"))
     assert gpu.n_reads > 0
     for part in ("metrics", "evaluation", "stability"):
-        assert numbers(getattr(there, part)) == pytest.approx(numbers(getattr(here, part)), rel=1e-4)
+        assert numbers(getattr(on_gpu, part)) == pytest.approx(numbers(getattr(on_cpu, part)), rel=1e-4)
 
 
 def test_solving_is_that_of_the_cpu(gpu: SimulatedGpu) -> None:
     for name in SEVERAL:
         levels = levels_of("shortest-path")
-        here, there = (solve(name, levels=levels, device=device).metrics for device in ("cpu", "cuda"))
-        assert {**there, "seconds": 0} == {**here, "seconds": 0}
+        on_cpu, on_gpu = (solve(name, levels=levels, device=device).metrics for device in ("cpu", "cuda"))
+        assert {**on_gpu, "seconds": 0} == {**on_cpu, "seconds": 0}
 
 
 def test_boards_are_those_of_the_cpu(gpu: SimulatedGpu) -> None:
@@ -87,11 +87,11 @@ def test_boards_are_those_of_the_cpu(gpu: SimulatedGpu) -> None:
 
 def test_levels_evolve_as_on_the_cpu(gpu: SimulatedGpu, tmp_path: Path) -> None:
     options = {"n": 8, "rounds": 2, "size": 5, "n_offspring": 6, "steps": 6}
-    here, there = (
+    on_cpu, on_gpu = (
         evolve("nca-shortest-path", device=device, out=tmp_path / device, **options) for device in ("cpu", "cuda")
     )
-    assert np.array_equal(here.tiles, there.tiles)
-    np.testing.assert_allclose(here.members["fitness"], there.members["fitness"], rtol=1e-4)
+    assert np.array_equal(on_cpu.tiles, on_gpu.tiles)
+    np.testing.assert_allclose(on_cpu.members["fitness"], on_gpu.members["fitness"], rtol=1e-4)
 
 
 def test_actions_are_those_of_the_cpu(gpu: SimulatedGpu) -> None:

@@ -49,27 +49,27 @@ def test_a_policy_describes_itself():
 
 @for_each("n", [None, 1, 3])
 def test_predict_returns_the_next_state_and_counts(n):
-    seen = observation(n)
-    action, counters = Counting().predict(seen)
+    observations = observation(n)
+    action, counters = Counting().predict(observations)
     assert action.dtype == np.float32
-    np.testing.assert_array_equal(action, seen["state"] + np.float32(0.5) + seen["maze"][..., 1:, :, :])
+    np.testing.assert_array_equal(action, observations["state"] + np.float32(0.5) + observations["maze"][..., 1:, :, :])
     assert isinstance(counters, tuple)
     np.testing.assert_array_equal(counters[0], np.ones(n or 1))
     assert counters[0].dtype == np.int64
 
 
 def test_predict_runs_each_environment_at_its_own_step():
-    seen = observation(4)
-    seen["state"][2] = 0  # a new episode's
+    observations = observation(4)
+    observations["state"][2] = 0  # a new episode's
     policy = Counting()
     before = (np.array([7, 3, 7, 0]),)
-    action, after = policy.predict(seen, before, np.array([False, False, True, False]))
+    action, after = policy.predict(observations, before, np.array([False, False, True, False]))
     np.testing.assert_array_equal(before[0], [7, 3, 7, 0], err_msg="predict changed its argument")
     np.testing.assert_array_equal(after[0], [8, 4, 1, 1])
     for env, step in enumerate([7, 3, 0, 0]):
-        alone = policy(*(torch.from_numpy(seen[key][env : env + 1]) for key in ("maze", "state")), step)
+        alone = policy(*(torch.from_numpy(observations[key][env : env + 1]) for key in ("maze", "state")), step)
         np.testing.assert_array_equal(action[env], alone[0].detach().numpy())
-    _, after = policy.predict(seen, before, np.ones(4, bool))
+    _, after = policy.predict(observations, before, np.ones(4, bool))
     np.testing.assert_array_equal(after[0], [0, 0, 1, 0], err_msg="autoreset ignores an action on an old state")
 
 
@@ -83,24 +83,24 @@ def test_predict_runs_one_batch_where_steps_do_not_matter():
             batches.append(len(state))
             return super().update(maze, state, step)
 
-    seen = {"maze": np.zeros((3, 4, 2, 2), np.float32), "state": np.ones((3, 1, 2, 2), np.float32)}
-    action, counters = Timeless().predict(seen, (np.array([4, 0, 9]),))
+    observations = {"maze": np.zeros((3, 4, 2, 2), np.float32), "state": np.ones((3, 1, 2, 2), np.float32)}
+    action, counters = Timeless().predict(observations, (np.array([4, 0, 9]),))
     assert batches == [3]
     np.testing.assert_array_equal(counters[0], [5, 1, 10])
-    np.testing.assert_array_equal(action, 2 * seen["state"])
+    np.testing.assert_array_equal(action, 2 * observations["state"])
 
 
 def test_predict_accepts_read_only_and_strided_arrays():
-    seen = observation(2)
-    plain, _ = Counting().predict(seen)
-    for array in seen.values():
+    observations = observation(2)
+    plain, _ = Counting().predict(observations)
+    for array in observations.values():
         array.setflags(write=False)
-    strided = {key: array[:, :, ::-1][:, :, ::-1] for key, array in seen.items()}
+    strided = {key: array[:, :, ::-1][:, :, ::-1] for key, array in observations.items()}
     np.testing.assert_array_equal(Counting().predict(strided)[0], plain)
 
 
 @for_each(
-    ("given", "got"),
+    ("value", "got"),
     [
         ((observation(None), {"target": None}), "got tuple"),  # what env.reset() returns
         ((observation(2), 0.0, False, False, {}), "got tuple"),
@@ -110,9 +110,9 @@ def test_predict_accepts_read_only_and_strided_arrays():
         (None, "got NoneType"),
     ],
 )
-def test_predict_says_what_to_pass(given, got):
+def test_predict_says_what_to_pass(value, got):
     message = r"^predict takes an observation, the dict with maze and state that env.reset\(\) returns first, .*" + got
-    refused(message + "$", Counting().predict, given)
+    refused(message + "$", Counting().predict, value)
 
 
 def test_rollout_iterates_under_the_dynamics():
@@ -138,7 +138,7 @@ WIDE = torch.zeros(1, 2, 3, 4)
 
 
 @for_each(
-    ("call", "given", "message"),
+    ("call", "arguments", "message"),
     [
         (Policy, ["sudoku", 4, ["path"]], "unknown task 'sudoku'; known: shortest-path, diameter"),
         (Policy, ["shortest-path", 2, ["path"]], "n_tiles must be at least 4 for the task shortest-path, got 2"),
@@ -162,5 +162,5 @@ WIDE = torch.zeros(1, 2, 3, 4)
         (rollout, [COUNTING, torch.zeros(1, 2, 5, 0), 2], r"a maze needs at least one tile, got shape \(1, 2, 5, 0\)"),
     ],
 )
-def test_what_is_refused(call, given, message):
-    refused(message, call, *given)
+def test_what_is_refused(call, arguments, message):
+    refused(message, call, *arguments)

@@ -74,8 +74,8 @@ def _no_gradients():
 
 
 def test_a_policy_has_at_most_21_public_members() -> None:
-    own = {*vars(Policy), *Policy.__annotations__, *vars(Own())} - {*dir(nn.Module), *vars(nn.Module())}
-    assert len({name for name in own if not name.startswith("_")}) <= 21
+    members = {*vars(Policy), *Policy.__annotations__, *vars(Own())} - {*dir(nn.Module), *vars(nn.Module())}
+    assert len({name for name in members if not name.startswith("_")}) <= 21
 
 
 @every_policy
@@ -92,8 +92,8 @@ def test_rollouts(name: str) -> None:
         assert state.dtype == torch.float32
         assert (state.abs() <= STATE_LIMIT).all()
     middle = n_steps // 2
-    rest = rollout(policy, maze, n_steps - middle, states[middle], start_step=middle)
-    assert torch.equal(rest, states[-1]), "goes on from any state"
+    second_part = rollout(policy, maze, n_steps - middle, states[middle], start_step=middle)
+    assert torch.equal(second_part, states[-1]), "goes on from any state"
     with preferring(STEPPING):
         stepped = rollout(policy, maze, n_steps - middle, states[middle], start_step=middle)
     torch.testing.assert_close(stepped, states[-1], rtol=1e-4, atol=1e-4)
@@ -123,9 +123,9 @@ def test_stepping_an_environment_is_the_rollout(name: str, n: int | None) -> Non
     for expected in states:
         action, counters = policy.predict(observation, counters)
         observation, _, terminated, truncated, _ = env.step(action)
-        found = observation["state"].reshape(len(expected), -1, *expected.shape[2:])
-        np.testing.assert_array_equal(found[running][:, : policy.n_channels], expected.numpy()[running])
-        assert not found[running][:, policy.n_channels :].any(), "channels that it has no use for become 0"
+        channels = observation["state"].reshape(len(expected), -1, *expected.shape[2:])
+        np.testing.assert_array_equal(channels[running][:, : policy.n_channels], expected.numpy()[running])
+        assert not channels[running][:, policy.n_channels :].any(), "channels that it has no use for become 0"
         running &= ~np.atleast_1d(terminated | truncated)
         if not running.any():
             break
@@ -137,8 +137,8 @@ def test_a_file_stores_the_policy(name: str, tmp_path) -> None:
     policy = made(name)
     again = load_model(save_model(policy, tmp_path / "model"))
     assert type(again) is type(policy)
-    for kept in ("arguments", "channel_names", "guarantees", "task", "n_iterations"):
-        assert getattr(again, kept) == getattr(policy, kept)
+    for attribute in ("arguments", "channel_names", "guarantees", "task", "n_iterations"):
+        assert getattr(again, attribute) == getattr(policy, attribute)
     maze, n_steps = mazes(policy, 3), min(9, policy.max_steps or 9)
     assert torch.equal(rollout(again, maze, n_steps), rollout(policy, maze, n_steps))
 

@@ -85,14 +85,14 @@ def test_networks_of_integers_may_be_less_precise():
 @pytest.fixture
 def convolved(monkeypatch):
     """Return a list that receives the dtypes of all further convolutions."""
-    seen, convolve = [], F.conv2d
+    dtypes, convolve = [], F.conv2d
 
-    def watched(values, *others, **more):
-        seen.append(values.dtype)
-        return convolve(values, *others, **more)
+    def recording(values, *arguments, **options):
+        dtypes.append(values.dtype)
+        return convolve(values, *arguments, **options)
 
-    monkeypatch.setattr(F, "conv2d", watched)
-    return seen
+    monkeypatch.setattr(F, "conv2d", recording)
+    return dtypes
 
 
 @for_each("exact", [True, False])

@@ -111,7 +111,7 @@ def learned() -> list[Any]:
 
 def registered() -> list[Any]:
     register_preset("own", "fast", n_channels=6)
-    register_metric("own", lambda tiles, drawn, wanted: (drawn & wanted).any((1, 2)))
+    register_metric("own", lambda tiles, predicted, labels: (predicted & labels).any((1, 2)))
     register_loss("own", lambda path, target: (path - target).abs().mean(dim=(1, 2)))
     return [register_model(Own).__name__, register_automaton(replace(REACHABLE, name="own")).name]
 
@@ -143,7 +143,7 @@ def checked_elsewhere() -> list[Any]:
 PROGRAM = f"""#!/bin/sh
 case "$0 $*" in
   *--version) echo "version 99.0";;
-  *coqchk*) printf '* %s: <none>\\n' {" ".join(f"'{each}'" for each in LISTS)};;
+  *coqchk*) printf '* %s: <none>\\n' {" ".join(f"'{file}'" for file in LISTS)};;
   *Asked.v) echo "{CLOSED}"; echo "{CLOSED}";;
   *ethos*) echo correct;;
 esac
@@ -197,7 +197,7 @@ def state() -> dict[str, Any]:
         "folder": os.getcwd(),
         "umask": umask,
         "path": [*sys.path],
-        "streams": [id(each) for each in (sys.stdin, sys.stdout, sys.stderr)],
+        "streams": [id(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)],
         "hooks": (sys.excepthook, sys.displayhook, threading.excepthook, sys.gettrace(), sys.getrecursionlimit()),
         "warnings": ([*warnings.filters], warnings.showwarning),
         "signals": {number: signal.getsignal(number) for number in signal.valid_signals()},
@@ -209,11 +209,11 @@ def state() -> dict[str, Any]:
 
 def in_a_thread(function: Callable[[], Any]) -> Any:
     """Return the result of a function in a new thread."""
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(function()))
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(function()))
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]
 
 
 @contextmanager
@@ -262,19 +262,19 @@ def test_calls_are_the_same_in_every_process_and_leave_it_as_it_was(name, tmp_pa
         (tmp_path / program).write_text(PROGRAM)
         (tmp_path / program).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    found = []
+    results = []
     for folder in ("usual", "strange"):
         (tmp_path / folder).mkdir()
         monkeypatch.chdir(tmp_path / folder)
         if folder == "usual":
-            found.append([*map(plain, CALLS[name]())])
+            results.append([*map(plain, CALLS[name]())])
         else:
             with strange_process():
                 before = state()
-                found.append([*map(plain, CALLS[name]())])
+                results.append([*map(plain, CALLS[name]())])
                 after = state()
     assert {key: after[key] for key in after if after[key] != before[key]} == {}
-    assert found[0] == found[1]
+    assert results[0] == results[1]
 
 
 def test_blocks_are_those_of_their_thread_alone():

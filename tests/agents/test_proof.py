@@ -56,8 +56,8 @@ def real_mazes(task="shortest-path", size=7):
     for generator in ("random", "perfect", "loops"):
         for border in (True, False):
             yield from find_task(task).prepare(generate(rng, 2, size, generator, border=border))
-    drawn = (parse(drawing) for drawing in ("S#T", "ST", "T.S\n.#.", "S.#..\n#####\n..#.T"))
-    yield from (find_task(task).prepare(tiles[None])[0] for tiles in drawn)
+    levels = (parse(drawing) for drawing in ("S#T", "ST", "T.S\n.#.", "S.#..\n#####\n..#.T"))
+    yield from (find_task(task).prepare(tiles[None])[0] for tiles in levels)
 
 
 @cache
@@ -348,15 +348,15 @@ def test_unprovable_automata_give_a_reason(monkeypatch):
 @pytest.mark.usefixtures("forgotten")
 def test_the_code_of_the_pages_prints_what_their_comments_say(capsys):
     """The code of the pages is one program, in this order."""
-    known, said = dict[str, object](), list[str]()
+    namespace, comments = dict[str, object](), list[str]()
     for name in ("write-a-rule", "prove-a-rule", "automata", "ghosts", "any-order", "verdicts", "worlds"):
         page = (Path(__file__).parents[2] / "docs" / f"{name}.md").read_text(encoding="utf-8")
         code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
-        said += re.findall(r"^(?:print\(.*\)  )?# (.*)", code, re.MULTILINE)
-        exec(code, known)
+        comments += re.findall(r"^(?:print\(.*\)  )?# (.*)", code, re.MULTILINE)
+        exec(code, namespace)
     printed = capsys.readouterr().out.splitlines()
-    assert len(printed) == len(said)
-    assert [line for line, comment in zip(printed, said, strict=True) if not comment.startswith(line)] == []
+    assert len(printed) == len(comments)
+    assert [line for line, comment in zip(printed, comments, strict=True) if not comment.startswith(line)] == []
 
 
 def test_another_z3_in_the_process_is_named_before_the_two_end_it():

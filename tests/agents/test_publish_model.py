@@ -82,7 +82,7 @@ def test_a_card_says_where_a_model_is_from_and_how_good_it_is(folder, monkeypatc
 
 def test_a_card_says_what_a_model_learned_from(folder, monkeypatch):
     LevelSet(generate(np.random.default_rng(3), 20, 6)).save("own.npz")
-    for i, (options, said) in enumerate(
+    for i, (options, expected) in enumerate(
         [
             (["--level-set", "own.npz", "--dihedral", "True"], "the levels of own.npz alone, turned and mirrored"),
             (
@@ -95,11 +95,11 @@ def test_a_card_says_what_a_model_learned_from(folder, monkeypatch):
         monkeypatch.setattr(sys, "argv", [])
         assert main([*TRAIN, *options, "--out", f"run-{i}"]) == 0
         run("model", "own", f"run-{i}", "--description", "on its own")
-        assert re.search(said, publish.read_card("own")["data"])
+        assert re.search(expected, publish.read_card("own")["data"])
 
 
 def test_the_certificate_of_a_run_and_the_modules_it_imported_are_taken_over():
-    made = {
+    run_record = {
         "command": "learn-automaton",
         "device": "cpu",
         "processes": 1,
@@ -107,11 +107,11 @@ def test_the_certificate_of_a_run_and_the_modules_it_imported_are_taken_over():
         "versions": {},
         "data": "traces",
     }
-    card = publish.origin({**made, "configuration": {}, "certificate": {"holds": True}}, 3.4)
+    card = publish.origin({**run_record, "configuration": {}, "certificate": {"holds": True}}, 3.4)
     assert (card["certificate"], card["data"], card["made_in"]["seconds"]) == ({"holds": True}, "traces", 3)
     assert "modules" not in card
-    made["command"] = "maze-nca-gym train fast --import mine,more.of_it --n-updates 3"
-    assert publish.origin({**made, "configuration": {}}, 3.4)["modules"] == ["mine", "more.of_it"]
+    run_record["command"] = "maze-nca-gym train fast --import mine,more.of_it --n-updates 3"
+    assert publish.origin({**run_record, "configuration": {}}, 3.4)["modules"] == ["mine", "more.of_it"]
 
 
 def test_of_an_evaluation_of_several_the_policy_is_taken(folder):
@@ -148,6 +148,6 @@ def intervals_in(content):
 def test_cards_of_the_package_are_whole(name):
     scores = find_policy(name).scores
     assert {f"{metric}, random-16" for metric in publish.METRICS} <= set(scores)
-    found = [each for each in intervals_in(pretrained.cards()[name]) if each["high"] is not None]
-    assert len(found) >= 4
-    assert all(each["low"] <= each["value"] <= each["high"] <= 1 for each in found)
+    intervals = [interval for interval in intervals_in(pretrained.cards()[name]) if interval["high"] is not None]
+    assert len(intervals) >= 4
+    assert all(interval["low"] <= interval["value"] <= interval["high"] <= 1 for interval in intervals)

@@ -87,8 +87,8 @@ def test_the_page_of_policies_gives_the_advice_that_the_command_prints():
 
 def test_every_part_of_a_name_is_explained():
     trained = [name for name in list_policies(all=True) if name.startswith(("nca-", "gcn-", "gat-"))]
-    known = "|".join(NAME_PARTS)
-    parts = [re.fullmatch(rf"\w+-(?:shortest-path|diameter)((?:-(?:{known}))*)", name) for name in trained]
+    pattern = "|".join(NAME_PARTS)
+    parts = [re.fullmatch(rf"\w+-(?:shortest-path|diameter)((?:-(?:{pattern}))*)", name) for name in trained]
     assert all(parts), trained
     assert all(any(f"-{part}" in match[1] for match in parts if match) for part in NAME_PARTS)
 
@@ -97,9 +97,9 @@ def test_every_part_of_a_name_is_explained():
 def test_a_card_of_figures_alone_says_how_to_train_its_model(tmp_path):
     name = "mlp-shortest-path-baseline"
     assert name not in list_policies(all=True)
-    for asked in (load, find_policy):
+    for function in (load, find_policy):
         with pytest.raises(ValueError, match=f"the weights of {name} do not ship, as it completes nothing") as caught:
-            asked(name)
+            function(name)
     command = str(caught.value).split("to train it: maze-nca-gym ")[1].split()
     shorter = ["3" if before == "--n-updates" else word for before, word in pairwise(["", *command])]
     assert main([*shorter, "--out", str(tmp_path), "--threads", "1"]) == 0

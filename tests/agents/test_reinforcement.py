@@ -192,7 +192,7 @@ class TestPolicy:
         changed[0, :, 8, 8] = (0, 0, 1, 0)
         path = np.zeros((1, 1, 16, 16), np.float32)
         first, second = (
-            policy.predict({"maze": each, "state": path}, deterministic=True)[0] for each in (maze, changed)
+            policy.predict({"maze": grid, "state": path}, deterministic=True)[0] for grid in (maze, changed)
         )
         rows, cols = np.nonzero(first[0, 0] != second[0, 0])
         assert np.maximum(abs(rows - 8), abs(cols - 8)).max() == 4
@@ -231,9 +231,9 @@ class TestPolicy:
         loaded = NCAActorCriticPolicy.load(str(tmp_path / "policy.pt"), device="cpu")
         for deterministic in (True, False):
             actions = []
-            for each in (policy, loaded):
+            for agent in (policy, loaded):
                 torch.manual_seed(1)
-                actions.append(each.predict(observation, deterministic=deterministic)[0])
+                actions.append(agent.predict(observation, deterministic=deterministic)[0])
             np.testing.assert_array_equal(*actions)
 
     def test_bfloat16_rounds_the_features_and_not_the_model(self) -> None:
@@ -261,21 +261,24 @@ class TestPolicy:
         assert np.isfinite(mean)
         observation, _ = small.reset(seed=0)
         back = other.resized(small)
-        np.testing.assert_array_equal(*(each.predict(observation, deterministic=True)[0] for each in (policy, back)))
+        np.testing.assert_array_equal(*(agent.predict(observation, deterministic=True)[0] for agent in (policy, back)))
         with pytest.raises(ValueError, match=r"reads mazes of 4 kinds of tile, got maze \(2, 6, 6\)"):
             policy.resized(make_one("MazeDiameter-v0", size=4))
 
     @for_each("flat", [True, False])
     def test_one_array_is_as_good_as_a_dictionary(self, flat: bool) -> None:
-        envs = [make_path_vec(id, 3, size=3, **own) for id, own in ((LEARNING, {"flat": flat}), (SHORTEST_PATH, {}))]
+        envs = [
+            make_path_vec(id, 3, size=3, **id_options)
+            for id, id_options in ((LEARNING, {"flat": flat}), (SHORTEST_PATH, {}))
+        ]
         array, parts = (policy_for(env) for env in envs)
         for env in envs:
             env.seed(3)
-        found, expected = (
+        outputs, expected = (
             policy.predict(env.reset(), deterministic=True)[0] for policy, env in zip((array, parts), envs, strict=True)
         )
-        np.testing.assert_array_equal(found.reshape(expected.shape), expected)
-        ours, theirs = (env.step(action) for env, action in zip(envs, (found, expected), strict=True))
+        np.testing.assert_array_equal(outputs.reshape(expected.shape), expected)
+        ours, theirs = (env.step(action) for env, action in zip(envs, (outputs, expected), strict=True))
         np.testing.assert_array_equal(ours[1], theirs[1])
         assert array.as_policy().guarantees == parts.as_policy().guarantees
         larger = make_path_vec(LEARNING, 1, size=5, flat=flat)
@@ -347,8 +350,8 @@ class TestAsPolicy:
         assert export(policy, tmp_path / "ppo.pt").exists()
         spaces = env.observation_space, env.action_space
         again = NCAActorCriticPolicy(*spaces, lambda _: 1e-3, start_from=str(file))
-        both = (each.predict(observation, deterministic=True)[0] for each in (actor_critic, again))
-        np.testing.assert_array_equal(*both)
+        actions = (agent.predict(observation, deterministic=True)[0] for agent in (actor_critic, again))
+        np.testing.assert_array_equal(*actions)
 
     def test_it_starts_as_the_network_and_learns_in_all_of_its_weights(self) -> None:
         env = make_path_vec(SHORTEST_PATH, 64, n_channels=33, size=6, max_episode_steps=8)
@@ -364,12 +367,12 @@ class TestAsPolicy:
         )
         before, network = model.policy.as_policy(), load(NETWORK)
         maze = torch.from_numpy(one_hot(generate(np.random.default_rng(0), 20, 6)))
-        drawn, own = rollout(before, maze, 6), rollout(network, maze, 30)
-        torch.testing.assert_close(drawn[:, 1:], own, rtol=0, atol=1e-3)
-        assert torch.equal(drawn[:, 0] > 0.5, (own[:, 0] > 0.5) & (maze[:, Tile.WALL] == 0))
+        states_before, states = rollout(before, maze, 6), rollout(network, maze, 30)
+        torch.testing.assert_close(states_before[:, 1:], states, rtol=0, atol=1e-3)
+        assert torch.equal(states_before[:, 0] > 0.5, (states[:, 0] > 0.5) & (maze[:, Tile.WALL] == 0))
         model.learn(256)
         after = dict(model.policy.as_policy().named_parameters())
-        assert all(not torch.equal(each, after[name]) for name, each in before.named_parameters())
+        assert all(not torch.equal(parameter, after[name]) for name, parameter in before.named_parameters())
 
     def test_memory_is_not_sampled(self) -> None:
         env = make_path_vec(SHORTEST_PATH, 3, n_channels=33, size=4)

@@ -56,28 +56,30 @@ ASSUMED = {
 
 
 def test_assumed_axioms_are_listed_on_the_page():
-    functions = {name for name, each in vars(relations).items() if inspect.isfunction(each)}
+    functions = {name for name, member in vars(relations).items() if inspect.isfunction(member)}
     makers = {name for name in functions if inspect.signature(getattr(relations, name)).return_annotation == "Ghosts"}
     assert makers - {"both_of"} == {*MADE}
     picture = MazePicture(np.zeros((1, 2, 2), np.uint8), {name: np.zeros((1, 2, 2)) for name in ("place", "component")})
     picture = picture.with_ghosts({"stride": np.ones((1, 1, 1))})
     on = fixpoint(on=lambda see: see.tile(2)).specification()
     late = inflationary(late=lambda see: ~see("late", "U")).specification()
-    for name, made in {**MADE, "fixpoint": [on], "inflationary": [late]}.items():
-        for ghosts in made:
-            found = {re.sub(", [ULDR]$", "", axiom_of(each).name) for each in ghosts.axioms.assumed(picture, CENTRE)}
-            assert found == ASSUMED.get(name, set()), name
+    for name, ghosts_of_name in {**MADE, "fixpoint": [on], "inflationary": [late]}.items():
+        for ghosts in ghosts_of_name:
+            axioms = {
+                re.sub(", [ULDR]$", "", axiom_of(member).name) for member in ghosts.axioms.assumed(picture, CENTRE)
+            }
+            assert axioms == ASSUMED.get(name, set()), name
             # all else is generated, or is a lemma
             assert name in ASSUMED or ghosts.axioms.follow.__func__ is Relations.axioms, name
-    for each in set().union(*ASSUMED.values()):
-        assert f"*{each}*" in PAGE, each
+    for member in set().union(*ASSUMED.values()):
+        assert f"*{member}*" in PAGE, member
 
 
 def test_ghosts_have_values_of_their_kind():
-    found = canonical_path(name="to the north").ghosts(np.array([[[2, 0, 3]]], np.uint8))
-    kinds = {getattr(name, "kind", name) for name in found}
+    values = canonical_path(name="to the north").ghosts(np.array([[[2, 0, 3]]], np.uint8))
+    kinds = {getattr(name, "kind", name) for name in values}
     assert kinds == {REACHED, DISTANCE, ON_PATH, LENGTH, N_TILES, *ENTERS.values()}
-    assert "distance to the north" in found
+    assert "distance to the north" in values
 
 
 class Tiles:
@@ -86,9 +88,11 @@ class Tiles:
 
     def __init__(self, z3, ghosts, name="", extra=()):
         self.z3, self.picture = z3, SymbolicPicture(z3, is_grid=False, prefix=name)
-        found = ghosts.axioms.follow.__self__
+        definition = ghosts.axioms.follow.__self__
         # stages that have no axioms otherwise have them here
-        self.relations = replace(found, hidden=[each for each in found.hidden if each in found.definitions])
+        self.relations = replace(
+            definition, hidden=[relation for relation in definition.hidden if relation in definition.definitions]
+        )
         self.known = [self.picture.of_map(N_TILES) >= 1]
         t = self.picture.of_map("t")
         for at in AROUND:
@@ -135,12 +139,12 @@ def every(lemma):
 def named(ghosts, name):
     """Return the lemma with a fact whose name begins with a text."""
     picture = SymbolicPicture(Z3(), is_grid=False)
-    (found,) = [
-        each
-        for each in ghosts.axioms.lemmas
-        if any(axiom_of(key).name.startswith(name) for key in each.facts(picture, CENTRE))
+    (lemma,) = [
+        candidate
+        for candidate in ghosts.axioms.lemmas
+        if any(axiom_of(key).name.startswith(name) for key in candidate.facts(picture, CENTRE))
     ]
-    return found
+    return lemma
 
 
 PATHS = [
@@ -169,7 +173,7 @@ def test_distances_of_neighbours_differ_where_moves_change_halves(ghosts):
         along=REACHED,
     )
     lemma = named(ghosts, "distances of neighbours differ")
-    assert {axiom_of(each).holds_on for each in lemma.facts(tiles.picture, CENTRE)} == {WORLDS[1]}
+    assert {axiom_of(fact).holds_on for fact in lemma.facts(tiles.picture, CENTRE)} == {WORLDS[1]}
     tiles.learn(every(lemma))
 
 
@@ -231,5 +235,5 @@ def test_lemmas_of_the_canonical_path_follow_from_its_definition(ghosts):
         on, step = tiles.on(ON_PATH)
         last = on & (step == tiles.picture.of_map(N_STEPS))
         assert tiles.proves(every(proven[-1])(tiles.picture, CENTRE), last)
-    rest = [each for each in ghosts.axioms.lemmas if each not in proven]
-    assert rest == ([] if ghosts is not PATHS[0] else [named(ghosts, "distances of neighbours differ")])
+    unproven = [lemma for lemma in ghosts.axioms.lemmas if lemma not in proven]
+    assert unproven == ([] if ghosts is not PATHS[0] else [named(ghosts, "distances of neighbours differ")])

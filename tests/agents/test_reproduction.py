@@ -100,7 +100,7 @@ def let_run_here(patch):
 
 
 @pytest.fixture
-def here(monkeypatch):
+def executor(monkeypatch):
     """Let `reproduce` run in this process."""
     return let_run_here(monkeypatch)
 
@@ -108,15 +108,15 @@ def here(monkeypatch):
 @pytest.fixture(scope="module")
 def paper(tmp_path_factory):
     """A reproduction of `SHOWN`: its folder, its results, the number of attempts of each run, and its progress."""
-    seen, out = [], tmp_path_factory.mktemp("reproduction") / "paper"
+    attempts, out = [], tmp_path_factory.mktemp("reproduction") / "paper"
     with pytest.MonkeyPatch.context() as patch:
         executor = let_run_here(patch)
-        results = reproduce(SHOWN, out, on_change=lambda it: seen.append((it.left, it.seconds_left())))
-    return out, results, executor.n_attempts, seen
+        results = reproduce(SHOWN, out, on_change=lambda it: attempts.append((it.left, it.seconds_left())))
+    return out, results, executor.n_attempts, attempts
 
 
 @pytest.fixture
-def copied(paper, tmp_path, here, monkeypatch):
+def copied(paper, tmp_path, executor, monkeypatch):
     """A copy of the folder that a test may change; figures are not drawn."""
     monkeypatch.setattr(figures, "BEHAVIOURS", {})
     return Path(shutil.copytree(paper[0], tmp_path / "paper"))
@@ -171,9 +171,9 @@ class TestScales:
 
     def test_all_rows_shrink_and_stay_different(self):
         scale = SCALES["small"]
-        whole = [config for row in ROWS for config in configs_of(row)]
-        shrunk = [scale.shrink(config) for config in whole]
-        for before, after in zip(whole, shrunk, strict=True):
+        configs = [config for row in ROWS for config in configs_of(row)]
+        shrunk = [scale.shrink(config) for config in configs]
+        for before, after in zip(configs, shrunk, strict=True):
             assert after.n_channels == max(4, before.n_channels // scale.narrower)
             assert after.n_iterations == before.n_iterations // scale.shorter
             assert (after.sizes, after.n_updates) == ((scale.size,), scale.n_updates)
@@ -181,8 +181,8 @@ class TestScales:
             if before.model == "MLP":
                 nodes = shapes_of(before.model, before.model_arguments).n_nodes
                 assert after.model_options["n_nodes"] == nodes // scale.narrower
-            kept = {name: value for name, value in before.to_json().items() if name not in SHRUNK}
-            assert kept == {name: value for name, value in after.to_json().items() if name not in SHRUNK}
+            unchanged = {name: value for name, value in before.to_json().items() if name not in SHRUNK}
+            assert unchanged == {name: value for name, value in after.to_json().items() if name not in SHRUNK}
         assert len(set(map(str, shrunk))) == 148
 
     def test_populations_get_as_many_offspring_for_each_level(self):
@@ -198,19 +198,19 @@ class TestScales:
 
 
 def test_rows_share_runs_and_first_trials_come_first(tmp_path):
-    found = make_jobs(["2", "3"], tmp_path, trials=2)
-    assert [job.config.seed for job in found] == [0] * 11 + [1] * 11  # 8 + 6 rows, 3 of which are in both
-    assert found[0].folder == tmp_path / "runs" / found[0].name / "seed-0"
-    assert found[11].config == replace(found[0].config, seed=1), "trials differ in the seed alone"
+    jobs = make_jobs(["2", "3"], tmp_path, trials=2)
+    assert [job.config.seed for job in jobs] == [0] * 11 + [1] * 11  # 8 + 6 rows, 3 of which are in both
+    assert jobs[0].folder == tmp_path / "runs" / jobs[0].name / "seed-0"
+    assert jobs[11].config == replace(jobs[0].config, seed=1), "trials differ in the seed alone"
 
 
 class TestReproduce:
     def test_rows_become_tables_and_figures(self, paper):
-        out, results, n_attempts, seen = paper
+        out, results, n_attempts, attempts = paper
         assert n_attempts == 5
-        assert [left for left, _ in seen] == list(range(4, -1, -1))
-        assert seen[-1][1] == 0
-        assert all(seconds > 0 for _, seconds in seen[:-1])
+        assert [left for left, _ in attempts] == list(range(4, -1, -1))
+        assert attempts[-1][1] == 0
+        assert all(seconds > 0 for _, seconds in attempts[:-1])
         mlp, nca, evolved, pooled = results.rows
         assert mlp.cell("test 10x10 accuracy").value == 0.0, "as published"
         assert nca.cell("test 10x10 accuracy").value != 0.0
@@ -224,16 +224,16 @@ class TestReproduce:
         )
         assert re.search(r"\| 1.3 \| MLP \| 96 \| 64 \| .* \[16,257,024\] \| 1 of 1 \|", markdown)
         assert "| 0.00 [0.00 ± 0.00] |" in markdown, "no deviation where the published one is 0"
-        found = rows[1]["measures"]["test 5x5 accuracy"]
-        assert (found["published"], found["published_sd"]) == (0.9679, 0.007)
+        measure = rows[1]["measures"]["test 5x5 accuracy"]
+        assert (measure["published"], measure["published_sd"]) == (0.9679, 0.007)
         assert all((out / name).stat().st_size > 5_000 for name in ("published.png", "mlp.png"))
         assert not list(out.rglob("checkpoint.safetensors"))
 
-    def test_finished_runs_are_not_repeated(self, copied, here):
+    def test_finished_runs_are_not_repeated(self, copied, executor):
         before = (copied / "results.json").read_bytes()
         reproduce([MLP], copied)
         reproduce(SHOWN, out=copied, format="pdf", figure_width=3)
-        assert here.n_attempts == 0
+        assert executor.n_attempts == 0
         assert b"/MediaBox [ 0 0 216 " in (copied / "published.pdf").read_bytes()
         assert (copied / "results.json").read_bytes() == before
 
@@ -241,17 +241,17 @@ class TestReproduce:
         (job,) = make_jobs([NCA], paper[0])
         fixed = LevelStream(job.config).fixed
         path = find_paths(load_model(job.folder / "model.safetensors"), fixed.tiles, job.config.n_iterations)
-        found = job.result()["figures"]
-        assert found["train solution length"] == fixed.target.sum() / 64
-        assert found["train accuracy"] == pytest.approx(paper_accuracy(path, fixed.target), abs=1e-9)
-        assert found["train pct. complete"] == ((path > 0.5) == fixed.target).all(axis=(1, 2)).mean()
+        figures = job.result()["figures"]
+        assert figures["train solution length"] == fixed.target.sum() / 64
+        assert figures["train accuracy"] == pytest.approx(paper_accuracy(path, fixed.target), abs=1e-9)
+        assert figures["train pct. complete"] == ((path > 0.5) == fixed.target).all(axis=(1, 2)).mean()
 
     def test_levels_that_evolved_are_measured_as_they_ended(self, paper):
         (job,) = make_jobs([EVOLVED], paper[0])
         tiles = LevelPopulation.load(job.folder / "population.npz").tiles
         assert job.result()["figures"]["train solution length"] == SHORTEST_PATH.solve(tiles).sum(axis=(1, 2)).mean()
 
-    def test_a_failing_run_is_named_and_the_others_go_on(self, copied, here, monkeypatch, capsys):
+    def test_a_failing_run_is_named_and_the_others_go_on(self, copied, executor, monkeypatch, capsys):
         run_job = jobs.run_job
         (mlp,) = make_jobs([MLP], copied)
         shutil.rmtree(mlp.folder)
@@ -262,7 +262,7 @@ class TestReproduce:
         monkeypatch.setattr(jobs, "run_job", fail)
         arguments = [*f"reproduce {MLP} {NCA} --trials 1 --scale least --device cpu --out".split(), str(copied)]
         assert main(arguments) == 1
-        assert here.n_attempts == 3
+        assert executor.n_attempts == 3
         assert f"failed: {mlp.name}, seed 0: RuntimeError: the moon is full (log: " in capsys.readouterr().err
         markdown = (copied / "results.md").read_text()
         assert "| 0 of 1, RuntimeError | - [70.69 ± 3.29] |" in markdown
@@ -274,14 +274,14 @@ class TestReproduce:
         assert main(arguments) == 0, "the cause has gone: it is tried again"
         assert "failed" not in (copied / "results.md").read_text().lower()
 
-    def test_a_full_disk_ends_it_at_once(self, here, tmp_path, monkeypatch):
+    def test_a_full_disk_ends_it_at_once(self, executor, tmp_path, monkeypatch):
         def no_space(job):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.folder / "checkpoint.safetensors"))
 
         monkeypatch.setattr(jobs, "run_job", no_space)
         with pytest.raises(OSError, match=r"no space is left for .*seed-0.*No space left on device.*make room"):
             reproduce([MLP, NCA], tmp_path / "paper")
-        assert here.n_attempts == 1
+        assert executor.n_attempts == 1
         assert not list(tmp_path.rglob("failure.json"))
 
     def test_runs_of_another_configuration_or_that_cannot_be_read_are_refused(self, copied):
@@ -353,29 +353,33 @@ def found_as(rows, ours):
 def effects_of(rows):
     tasks = dict.fromkeys(row.options["task"] for row in rows)
     named = ([row for row in rows if row.options["task"] == task] for task in tasks)
-    return [effect for own, task in zip(named, tasks, strict=True) for effect in find_effects(own, COMPARISONS, task)]
+    return [
+        effect
+        for results, task in zip(named, tasks, strict=True)
+        for effect in find_effects(results, COMPARISONS, task)
+    ]
 
 
 class TestEffects:
     def test_pairs_differ_in_one_option(self, tmp_path):
         results = found_as(find_rows(["4"]), lambda row, column: 0.1 * row.options["max_pool"])
-        found = effects_of(results)
-        assert {(e.name, e.n_pairs) for e in found} == {("max_pool True, not False, diameter", 2)}
-        accuracy = next(effect for effect in found if effect.measure == "test {small} accuracy")
+        effects = effects_of(results)
+        assert {(e.name, e.n_pairs) for e in effects} == {("max_pool True, not False, diameter", 2)}
+        accuracy = next(effect for effect in effects if effect.measure == "test {small} accuracy")
         assert accuracy.published == pytest.approx((0.8574 - 0.6648 + 0.8654 - 0.6689) / 2)
         assert (accuracy.difference, accuracy.n_agreeing, accuracy.verdict) == (0.1, 2, "appears")
-        text = SweepResults(results, found, tmp_path, "", "", {}, ()).markdown()
+        text = SweepResults(results, effects, tmp_path, "", "", {}, ()).markdown()
         assert "| +10.00 ± 0.00 [+19.45; 2 of 2 pairs agree: appears] |" in text
 
     def test_figures_as_published_have_all_effects_and_opposite_ones_none(self):
-        found = effects_of(found_as(ROWS, lambda row, column: row.published[column][0]))
-        assert {(effect.option, effect.value, effect.base) for effect in found} == set(COMPARISONS)
-        assert all(effect.value != effect.base for effect in found)
-        assert all(effect.difference == effect.published for effect in found)
-        assert {effect.verdict for effect in found} == {"appears", "unclear"}
-        found = effects_of(found_as(ROWS, lambda row, column: -row.published[column][0]))
-        assert {effect.verdict for effect in found} == {"differs", "unclear"}
-        assert not any(effect.n_agreeing for effect in found)
+        effects = effects_of(found_as(ROWS, lambda row, column: row.published[column][0]))
+        assert {(effect.option, effect.value, effect.base) for effect in effects} == set(COMPARISONS)
+        assert all(effect.value != effect.base for effect in effects)
+        assert all(effect.difference == effect.published for effect in effects)
+        assert {effect.verdict for effect in effects} == {"appears", "unclear"}
+        effects = effects_of(found_as(ROWS, lambda row, column: -row.published[column][0]))
+        assert {effect.verdict for effect in effects} == {"differs", "unclear"}
+        assert not any(effect.n_agreeing for effect in effects)
 
     def test_a_single_row_has_no_effects(self):
         assert effects_of(found_as(find_rows(["4.1"]), lambda *_: 1.0)) == effects_of(find_rows(["4"])) == []
@@ -383,8 +387,8 @@ class TestEffects:
     def test_small_differences_beside_their_errors_are_unclear(self):
         gains = {("4.1", "4.3"): -0.02, ("4.2", "4.4"): 0.05}
         by_row = {name: gain for names, gain in gains.items() for name in names}
-        found = effects_of(found_as(find_rows(["4"]), lambda row, column: by_row[row.name] * row.options["max_pool"]))
-        effect = next(effect for effect in found if effect.measure.endswith("accuracy"))
+        effects = effects_of(found_as(find_rows(["4"]), lambda row, column: by_row[row.name] * row.options["max_pool"]))
+        effect = next(effect for effect in effects if effect.measure.endswith("accuracy"))
         assert (effect.difference, effect.error) == (pytest.approx(0.015), pytest.approx(0.035))
         assert "+1.50 ± 3.50" in effect.text()
         assert effect.text().endswith("1 of 2 pairs agree: unclear]")
@@ -405,16 +409,16 @@ def wait_for(condition, seconds=120):
 
 def processes_of(parent):
     """Return the children of a process."""
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True)
-    return [int(word) for word in found.stdout.split()]
+    listing = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True)
+    return [int(word) for word in listing.stdout.split()]
 
 
 class TestLocalExecutor:
     def test_a_killed_process_is_another_attempt(self, tmp_path, monkeypatch):
         monkeypatch.setattr(series, "attempt", die_once)
-        job, seen = Brief(tmp_path), []
-        series.run_all([job], LocalExecutor(1), seen.append)
-        assert (seen[-1].finished, seen[-1].failed) == ({job}, set())
+        job, attempts = Brief(tmp_path), []
+        series.run_all([job], LocalExecutor(1), attempts.append)
+        assert (attempts[-1].finished, attempts[-1].failed) == ({job}, set())
         assert (tmp_path / "began").exists()
 
     @pytest.mark.slow
@@ -461,19 +465,19 @@ class TestLocalExecutor:
     def test_a_killed_command_leaves_no_process_and_goes_on(self, tmp_path):
         words = ["reproduce", "5.2", "1.1", "--trials", "1", "--scale", "tiny", "--device", "cpu", "--out"]
         command = [sys.executable, "-c", "import sys; from maze_nca_gym.cli import main; sys.exit(main())", *words]
-        killed, whole = tmp_path / "killed", tmp_path / "whole"
+        killed, uninterrupted = tmp_path / "killed", tmp_path / "whole"
         process = subprocess.Popen([*command, str(killed)])
         wait_for(lambda: list(killed.rglob("metrics.jsonl")))
         workers = processes_of(process.pid)
         process.kill()
         process.wait()
         wait_for(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers), seconds=20)
-        for out in (killed, whole):
+        for out in (killed, uninterrupted):
             assert subprocess.run([*command, str(out)]).returncode == 0
-        found = [json.loads((out / "results.json").read_text()) for out in (killed, whole)]
-        assert all(row.pop("seconds") for rows in found for row in rows["rows"])
-        assert found[0] == found[1]
-        assert all(row["n_finished"] == 1 for row in found[0]["rows"])
+        results = [json.loads((out / "results.json").read_text()) for out in (killed, uninterrupted)]
+        assert all(row.pop("seconds") for rows in results for row in rows["rows"])
+        assert results[0] == results[1]
+        assert all(row["n_finished"] == 1 for row in results[0]["rows"])
 
 
 @pytest.mark.slow

@@ -55,9 +55,9 @@ def two_jobs(out):
 
 
 def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return server.getsockname()[1]
 
 
 @pytest.fixture(params=[False, True], ids=["no accounting", "accounting"])
@@ -65,8 +65,8 @@ def slurm(request, monkeypatch):
     """A SLURM cluster of only this machine; the value is whether it has accounting."""
     missing = [name for name in (*NEEDED, *ACCOUNTING * request.param) if shutil.which(name) is None]
     if missing or os.geteuid():
-        what = "slurm-wlm, slurmdbd and mariadb-server" if request.param else "slurm-wlm"
-        pytest.skip(f"needs root and Debian's {what}; missing: {', '.join(missing) or 'root'}")
+        packages = "slurm-wlm, slurmdbd and mariadb-server" if request.param else "slurm-wlm"
+        pytest.skip(f"needs root and Debian's {packages}; missing: {', '.join(missing) or 'root'}")
     folder = Path("/tmp") / f"slurm-{os.getpid()}"  # a socket's path is short
     monkeypatch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
     monkeypatch.setattr(executors, "ASK_EVERY", 2.0)
@@ -267,8 +267,8 @@ def test_a_call_is_queued_again_by_itself_only_where_it_has_saved(tmp_path, comm
         signal.signal(signal.SIGUSR2, before)
 
 
-def figures_of(*some):
-    return [job.result()["figures"] for job in some]
+def figures_of(*paths):
+    return [job.result()["figures"] for job in paths]
 
 
 @pytest.mark.slow  # runs without submitit are in test_reproduction.py
@@ -374,7 +374,7 @@ def test_a_sweep_goes_on_when_slurm_ends_its_jobs(tmp_path, slurm, monkeypatch, 
     hold, out, ids = tmp_path / "hold", tmp_path / "cluster", tmp_path / "cluster" / "submitit" / "submitted.txt"
     hold.touch()
     options = {"sizes": 4, "n_iterations": 3, "n_channels": 4, "n_updates": 200, "batch_size": 4, "loss": "held"}
-    what = {"options": options, "seeds": 3, "measure": {"sizes": [4], "n": 16}, "modules": ["held"]}
+    specification = {"options": options, "seeds": 3, "measure": {"sizes": [4], "n": 16}, "modules": ["held"]}
     # a job has two hours, and a signal comes in the last one
     submit = {**PARTITION, "timeout_min": 120, "slurm_signal_delay_s": 3600}
     ended = set()
@@ -395,13 +395,13 @@ def test_a_sweep_goes_on_when_slurm_ends_its_jobs(tmp_path, slurm, monkeypatch, 
             command("scontrol", "update", f"JobId={second}", "TimeLimit=120", "StartTime=now")
             hold.unlink(missing_ok=True)
 
-    sweep(what, out=out, launcher="slurm", workers=2, device="cpu", submit=submit, on_change=end)
+    sweep(specification, out=out, launcher="slurm", workers=2, device="cpu", submit=submit, on_change=end)
     assert not hold.exists()
     assert len(ids.read_text().splitlines()) == 4, "only the cancelled run is submitted again"
     for log in sorted(out.glob("runs/*/*/log.txt"))[:2]:
         assert "going on after update" in log.read_text()
     assert "sacct" not in capfd.readouterr().err
-    sweep(what, out=tmp_path / "alone", workers=2, device="cpu")
+    sweep(specification, out=tmp_path / "alone", workers=2, device="cpu")
     assert (out / "results.csv").read_text() == (tmp_path / "alone" / "results.csv").read_text()
 
 
@@ -434,7 +434,7 @@ def test_jobs_of_a_command_that_was_killed_are_cancelled(tmp_path, slurm):
 def test_processes_of_srun_are_refused(tmp_path, slurm):
     program = f"from maze_nca_gym.cli import main; raise SystemExit(main(['train', '--out', '{tmp_path / 'it'}']))"
     words = ["srun", "-n", "2", sys.executable, "-c", program]
-    found = subprocess.run(words, capture_output=True, text=True, timeout=120)
-    assert found.returncode == 2
-    assert found.stderr.count("srun started 2 processes that do not know of each other") == 2
+    completed = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert completed.returncode == 2
+    assert completed.stderr.count("srun started 2 processes that do not know of each other") == 2
     assert not (tmp_path / "it").exists()

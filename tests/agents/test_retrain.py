@@ -43,9 +43,9 @@ def card_of(**changes):
 @pytest.mark.usefixtures("without_pictures")
 def test_a_run_by_the_same_configuration_has_the_same_weights(tmp_path):
     published = train("fast", out=tmp_path / "first", threads=1, device="cpu", **TINY)
-    found = retrain.compare(published, retrain.retrain("tiny", card_of(), tmp_path / "again"))
-    assert found.agrees
-    assert found.difference == 0
+    comparison = retrain.compare(published, retrain.retrain("tiny", card_of(), tmp_path / "again"))
+    assert comparison.agrees
+    assert comparison.difference == 0
     other = retrain.compare(published, retrain.retrain("tiny", card_of(seed=1), tmp_path / "other"))
     assert not other.agrees
     assert other.difference > 0
@@ -64,9 +64,9 @@ def test_a_card_of_several_runs_is_refused_with_their_commands(tmp_path, capsys,
     monkeypatch.setattr(sys, "argv", ["retrain", name, "--out", str(tmp_path / "runs")])
     with pytest.raises(SystemExit):
         retrain.main()
-    said = capsys.readouterr().err
-    assert f"{name} was trained in several runs, and its card has the configuration of one:\n  maze-nca-gym" in said
-    assert said.count("  maze-nca-gym train ") == CARDS[name]["made_by"].count("maze-nca-gym train ") > 1
+    errors = capsys.readouterr().err
+    assert f"{name} was trained in several runs, and its card has the configuration of one:\n  maze-nca-gym" in errors
+    assert errors.count("  maze-nca-gym train ") == CARDS[name]["made_by"].count("maze-nca-gym train ") > 1
     assert not (tmp_path / "runs").exists()
 
 
@@ -84,19 +84,19 @@ def test_hashes_tell_names_shapes_and_values_apart():
         {"a": torch.zeros(2, 3), "b": torch.tensor([1, 1.0000001])},
     ]
     assert retrain.weights_hash(weights) == retrain.weights_hash(dict(reversed(weights.items())))
-    assert len({retrain.weights_hash(each) for each in [weights, *others]}) == 4
+    assert len({retrain.weights_hash(tensors) for tensors in [weights, *others]}) == 4
 
 
 @for_each("name", [name for name, card in cards().items() if "configuration" not in card])
 def test_a_card_without_a_configuration_is_refused_with_the_command_of_its_experiment(
     tmp_path, capsys, monkeypatch, name
 ):
-    said = f"the card of {name} has no training configuration; its weights are from: python -m experiments."
-    refused(said, retrain.retrain, name, cards()[name], tmp_path)
+    message = f"the card of {name} has no training configuration; its weights are from: python -m experiments."
+    refused(message, retrain.retrain, name, cards()[name], tmp_path)
     monkeypatch.setattr(sys, "argv", ["retrain", name])
     with pytest.raises(SystemExit):
         retrain.main()
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_an_unknown_model_is_refused(capsys, monkeypatch):
@@ -111,5 +111,5 @@ def test_the_hinted_network_is_learned_again_from_its_card(tmp_path):
     name = "nca-shortest-path-hinted"
     learned = retrain.retrain(name, CARDS[name], tmp_path)
     assert learned.guarantees.exact
-    found = retrain.compare(load(name), learned)
-    assert found.agrees or found.difference < 0.1  # other processors and versions add in another order
+    comparison = retrain.compare(load(name), learned)
+    assert comparison.agrees or comparison.difference < 0.1  # other processors and versions add in another order

@@ -82,8 +82,8 @@ def reproduction_of_nothing(out: Path = OUT, scale: str = "tiny", overwrite: Non
 
 
 def lines(folder: Path) -> list[dict[str, float]]:
-    found = [json.loads(text) for text in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [{k: v for k, v in line.items() if k not in ("seconds", "levels_per_second")} for line in found]
+    records = [json.loads(text) for text in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in line.items() if k not in ("seconds", "levels_per_second")} for line in records]
 
 
 def of_training(folder: Path) -> Any:
@@ -310,10 +310,10 @@ def test_a_run_that_is_killed_right_before_it_says_that_it_is_finished(monkeypat
         patch.setattr(RunFolder, "finish", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             training()
-    left = (OUT / "checkpoint.safetensors").read_bytes()
+    checkpoint = (OUT / "checkpoint.safetensors").read_bytes()
     training()
     done = bytes_in()
-    (OUT / "checkpoint.safetensors").write_bytes(left)
+    (OUT / "checkpoint.safetensors").write_bytes(checkpoint)
     training()
     assert bytes_in() == done
     assert "checkpoint.safetensors" not in done
@@ -326,7 +326,7 @@ def test_a_finished_run_continues_from_its_weights_with_a_larger_number(options,
     shutil.copytree("whole", "short")
     capsys.readouterr()
     training(Path("whole"), n_updates=14, **options)
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for owner, name, step in ((loop, "update", 1), (loop, "update", 4), (RunFolder, "begin", 1)):
         shutil.rmtree(OUT, ignore_errors=True)
         shutil.copytree("short", OUT)
@@ -335,7 +335,9 @@ def test_a_finished_run_continues_from_its_weights_with_a_larger_number(options,
         assert of_training(OUT) == of_training(Path("whole"))
         assert files(OUT) == files("whole")
     fresh = "optimiser and pool" if options else "optimiser"
-    assert f"finished after 8 updates; it goes on from its weights, with a fresh {fresh}, and the schedule one" in said
+    assert (
+        f"finished after 8 updates; it goes on from its weights, with a fresh {fresh}, and the schedule one" in output
+    )
     assert [line["update"] for line in lines(OUT)] == [*range(2, 15, 2)]
     rates = {line["update"]: line["learning_rate"] for line in lines(OUT)}
     assert rates[14] < rates[10] / 5, "the schedule runs from its start to its end again"

@@ -36,8 +36,8 @@ def begun(path, done=0, **options):
 
 
 def test_a_clone_that_is_not_installed_knows_its_version(monkeypatch):
-    known = metadata.version
-    monkeypatch.setattr(metadata, "version", lambda name: None if name == "maze-nca-gym" else known(name))
+    version = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: None if name == "maze-nca-gym" else version(name))
     assert versions()["maze-nca-gym"] == __version__
 
 
@@ -58,9 +58,9 @@ class TestRunFolder:
         run.begin({"command": "train it again"}, 1)
         run.log(line(2))
         run.finish(exact=True)
-        found = opened(tmp_path)
-        assert found.is_finished
-        assert {name: found.found[name] for name in ("command", "configuration", "exact", "finished")} == {
+        reopened = opened(tmp_path)
+        assert reopened.is_finished
+        assert {name: reopened.found[name] for name in ("command", "configuration", "exact", "finished")} == {
             "command": "train it again",
             "configuration": {"size": 16},
             "exact": True,
@@ -74,13 +74,13 @@ class TestRunFolder:
             "c": {"x": torch.tensor(1, dtype=torch.uint8)},
         }
         begun(tmp_path).save({"update": 3, "losses": [0.1]}, parts)
-        state, found = opened(tmp_path).load("model")
+        state, loaded = opened(tmp_path).load("model")
         assert state == {"update": 3, "losses": [0.1]}
-        assert found.keys() == parts.keys()
-        for part, some in parts.items():
-            for name, tensor in some.items():
-                assert found[part][name].dtype == tensor.dtype
-                assert torch.equal(found[part][name], tensor)
+        assert loaded.keys() == parts.keys()
+        for part, tensors in parts.items():
+            for name, tensor in tensors.items():
+                assert loaded[part][name].dtype == tensor.dtype
+                assert torch.equal(loaded[part][name], tensor)
 
     def test_processes_that_do_not_write_leave_the_folder_as_it_is(self, tmp_path):
         begun(tmp_path).log(line(1))
@@ -109,12 +109,12 @@ class TestLoop:
     """All runs that can resume save and end in the same way."""
 
     def test_it_saves_at_both_ends_and_between_steps_when_it_is_time(self, tmp_path, monkeypatch):
-        now, saved = [0.0], []
-        monkeypatch.setattr(time, "monotonic", lambda: now[0])
-        with begun(tmp_path).loop(lambda: saved.append(now[0]), every=10) as between:
-            for now[0] in (4.0, 11.0, 12.0, 20.0, 22.0, 23.0):
-                between(now[0] != 22)
-            now[0] = 24.0
+        clock, saved = [0.0], []
+        monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+        with begun(tmp_path).loop(lambda: saved.append(clock[0]), every=10) as between:
+            for clock[0] in (4.0, 11.0, 12.0, 20.0, 22.0, 23.0):
+                between(clock[0] != 22)
+            clock[0] = 24.0
         assert saved == [0, 11, 23, 24]
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -148,7 +148,10 @@ class TestLoop:
             assert saved == [1]
 
     def test_those_that_share_a_run_agree(self, tmp_path):
-        with pytest.raises(KeyboardInterrupt), begun(tmp_path).loop(int, 0, agree=lambda asked: not asked) as between:
+        with (
+            pytest.raises(KeyboardInterrupt),
+            begun(tmp_path).loop(int, 0, agree=lambda is_asked: not is_asked) as between,
+        ):
             between()
 
 
@@ -222,17 +225,17 @@ class TestLines:
 
 
 @for_each(
-    ("seconds", "shown"),
+    ("seconds", "lines"),
     [
         (4, "round 3 of 8, 20 s left\nround 6 of 8, 8 s left\nround 8 of 8\n"),
         (1, ""),
     ],
 )
-def test_a_bar_without_a_terminal_is_a_line_every_ten_seconds_and_the_final_count(seconds, shown, monkeypatch, capsys):
-    now = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+def test_a_bar_without_a_terminal_is_a_line_every_ten_seconds_and_the_final_count(seconds, lines, monkeypatch, capsys):
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     with ProgressBar("round", 8) as bar:
         for _ in range(8):
-            now[0] += seconds
+            clock[0] += seconds
             bar.advance(1)
-    assert capsys.readouterr().err == shown
+    assert capsys.readouterr().err == lines

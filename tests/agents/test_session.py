@@ -93,9 +93,9 @@ def test_the_title_has_policy_family_size_seed_and_level() -> None:
 )
 def test_a_solved_level_says_so_and_stays(name: str, verdict: str) -> None:
     session = begun(name, levels=LEVEL if name != "diameter" else np.minimum(LEVEL, 1) * (LEVEL == 1))
-    seen = [stepped(session, 1).snapshot.verdict for _ in range(150)]
-    assert seen[0] == ""
-    assert seen[-1] == verdict
+    verdicts = [stepped(session, 1).snapshot.verdict for _ in range(150)]
+    assert verdicts[0] == ""
+    assert verdicts[-1] == verdict
     assert session.snapshot.solved
     assert session.snapshot.accuracy == 1
 
@@ -273,8 +273,8 @@ class TestPlay:
 
     def test_policies_and_generators_are_chosen(self, window: type[ScriptedWindow]) -> None:
         window.patience = 6
-        chosen = [Action.POLICY, Action.LEVEL, Action.POLICY, Action.POLICY]
-        window.script = list(zip(chosen, ["depth-first", "perfect", "diameter", "mine.safetensors"], strict=True))
+        actions = [Action.POLICY, Action.LEVEL, Action.POLICY, Action.POLICY]
+        window.script = list(zip(actions, ["depth-first", "perfect", "diameter", "mine.safetensors"], strict=True))
         self.run(name="mine.safetensors")  # which is one to choose, too
         titles = [shot.title.split(",")[0] for shot, _ in window.shown]
         assert titles[1:5] == [
@@ -290,11 +290,11 @@ class TestPlay:
         window.patience = 5
         window.script = [Request.EDGES, Request.EDGES, Request.NEW_LEVEL, Request.EDGES]
         self.run(levels=parse("#####\n#S..#\n###.#\n#T..#\n#####"))
-        found = [
+        labels = [
             (shot.title.partition("levels ")[2].partition(",")[0], int(shot.target.sum())) for shot, _ in window.shown
         ]
         joined = [("3 x 3 torus", 2), ("3 x 3 moebius", 4), ("3 x 3 moebius", 4)]
-        assert found == [("5 x 5 tiles", 7), *joined, ("5 x 5 tiles", 7)]
+        assert labels == [("5 x 5 tiles", 7), *joined, ("5 x 5 tiles", 7)]
 
     def test_a_policy_that_reads_corners_keeps_to_the_grid(self, window: type[ScriptedWindow]) -> None:
         window.script = [(Action.POLICY, "depth-first"), Request.STEP, Request.EDGES]

@@ -47,7 +47,7 @@ class TestTheLimit:
 
 
 @for_each(
-    ("drawn", "on_a_wall", "loss", "accuracy", "complete"),
+    ("value", "on_a_wall", "loss", "accuracy", "complete"),
     [
         (1.0, 0, 0.0, 1.0, 1.0),  # all of it
         (0.0, 0, 4 / 16, 0.0, 0.0),  # nothing: the loss of nothing, so that the accuracy is 0
@@ -56,11 +56,11 @@ class TestTheLimit:
         (1.0, 1, 1 / 16, 1 - (1 / 16) / (4 / 16), 0.0),
     ],
 )
-def test_scores_of_a_drawing(drawn, on_a_wall, loss, accuracy, complete):
+def test_scores_of_a_drawing(value, on_a_wall, loss, accuracy, complete):
     """Numbers computed by hand: the target is all four tiles of the square, out of 16 tiles with the border."""
     policy = load("all-shortest-paths")
     levels = label(policy, SQUARE[None])
-    path = np.where(SQUARE != 1, np.float32(drawn), np.float32(0))[None]
+    path = np.where(SQUARE != 1, np.float32(value), np.float32(0))[None]
     path[0, 0, 0] = on_a_wall
     row = score_paths(policy, levels, path)[0]
     assert row.tolist() == pytest.approx([loss, accuracy, complete, complete, 16 * loss, 4])
@@ -71,11 +71,11 @@ def test_scores_of_a_drawing(drawn, on_a_wall, loss, accuracy, complete):
 def test_what_is_coming_is_said_and_how_far_it_is_without_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(progress, "PLAIN_EVERY", 0.0)
     solve(FindsItAfter(2), levels=np.stack([CORRIDOR] * 12), steps=5, batch=4)
-    first, *said = capsys.readouterr().err.splitlines()
+    first, *lines = capsys.readouterr().err.splitlines()
     assert first == "FindsItAfter: 12 levels of 3 x 5 tiles, at most 5 iterations on each"
-    assert [line.split(",")[0] for line in said] == [f"FindsItAfter {n} of 12" for n in (0, 4, 4, 8, 8, 12)]
-    assert "left" not in said[0]
-    assert said[1].endswith(" s left")
+    assert [line.split(",")[0] for line in lines] == [f"FindsItAfter {n} of 12" for n in (0, 4, 4, 8, 8, 12)]
+    assert "left" not in lines[0]
+    assert lines[1].endswith(" s left")
 
 
 class TestLevelsAreSolvedOnce:
@@ -102,10 +102,10 @@ class TestLevelsAreSolvedOnce:
 
     @for_each("name", ["shortest-path-bfs", "all-shortest-paths", "depth-first"])
     def test_the_last_picture_shows_the_score_of_a_solution(self, name, monkeypatch, tmp_path):
-        shown, draw = [], Snapshot.draw
-        monkeypatch.setattr(Snapshot, "draw", lambda snapshot: shown.append(snapshot) or draw(snapshot))
+        snapshots, draw = [], Snapshot.draw
+        monkeypatch.setattr(Snapshot, "draw", lambda snapshot: snapshots.append(snapshot) or draw(snapshot))
         solve(load(name), levels=SQUARE[None]).draw(tmp_path / "episode.png")
-        assert [snapshot.accuracy for snapshot in shown] == [1]
+        assert [snapshot.accuracy for snapshot in snapshots] == [1]
 
     def test_by_evaluate_for_all_policies_and_stability(self, solutions):
         names = ["shortest-path-bfs", "nca-shortest-path-small"]

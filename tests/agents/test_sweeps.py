@@ -69,7 +69,7 @@ metrics = ["complete", "accuracy"]
 
 
 @pytest.fixture
-def here(monkeypatch, without_pictures):
+def executor(monkeypatch, without_pictures):
     """Let sweeps run in this process, without the pictures of runs."""
     return let_run_here(monkeypatch)
 
@@ -100,12 +100,12 @@ class TestSpecification:
 
     def test_rows_and_grids_are_combined(self):
         rows = [{"name": "plain"}, {"name": "evolved", "preset": "paper-shortest-path-evolved"}]
-        found = read_sweep({"options": {"sizes": 6}, "rows": rows, "vary": {"kernel_size": [3, 5]}})
+        sweep = read_sweep({"options": {"sizes": 6}, "rows": rows, "vary": {"kernel_size": [3, 5]}})
         names = [f"{row}, kernel_size {side}" for row in ("plain", "evolved") for side in (3, 5)]
-        assert list(found.configs) == names
-        assert [config.evolve for config in found.configs.values()] == [False, False, True, True]
-        assert found.rows[3].options == {"kernel_size": 5, "preset": "paper-shortest-path-evolved"}
-        jobs = found.jobs(Path("out"))
+        assert list(sweep.configs) == names
+        assert [config.evolve for config in sweep.configs.values()] == [False, False, True, True]
+        assert sweep.rows[3].options == {"kernel_size": 5, "preset": "paper-shortest-path-evolved"}
+        jobs = sweep.jobs(Path("out"))
         assert [job.config.seed for job in jobs] == [0] * 4 + [1] * 4 + [2] * 4
         assert jobs[4].config == replace(jobs[0].config, seed=1)
         assert jobs[4].folder == Path("out/runs/plain-kernel_size-3/seed-1")
@@ -198,11 +198,11 @@ class TestSweep:
         assert isinstance(results, Results)
         assert results[0] is results.rows[0]
         assert results.table().columns[:5] == ("row", "n_channels", "max_pool", "weights", "runs")
-        written = json.loads((results.out / "results.json").read_text())
+        content = json.loads((results.out / "results.json").read_text())
         cell = results.rows[0].cell("random-4 accuracy")
-        found = written["rows"][0]["measures"]["random-4 accuracy"]
-        assert (found["value"], found["low"]) == (cell.value, cell.low)
-        assert found["values"] == {"0": cell.values[0], "5": cell.values[5]}
+        measure = content["rows"][0]["measures"]["random-4 accuracy"]
+        assert (measure["value"], measure["low"]) == (cell.value, cell.low)
+        assert measure["values"] == {"0": cell.values[0], "5": cell.values[5]}
         with (results.out / "results.csv").open() as file:
             lines = list(csv.DictReader(file))
         assert [line["row"] for line in lines] == [row.name for row in results.rows]
@@ -225,37 +225,37 @@ class TestSweep:
             "the curves have a place for each update"
         )
 
-    def test_the_same_call_repeats_nothing_and_more_seeds_are_added(self, copied, here):
+    def test_the_same_call_repeats_nothing_and_more_seeds_are_added(self, copied, executor):
         before = {path: (path.read_bytes(), path.stat().st_ino) for path in copied.glob("results.*")}
         sweep(SWEEP, out=copied, device="cpu", format="pdf", figure_width=3)
-        assert here.n_attempts == 0
+        assert executor.n_attempts == 0
         assert all(b"/MediaBox [ 0 0 216 " in path.read_bytes() for path in copied.glob("*.pdf"))
         assert len(list(copied.glob("*.pdf"))) == 5
         assert {path: (path.read_bytes(), path.stat().st_ino) for path in before} == before, "and nothing is rewritten"
         assert len(before) == 4
         results = sweep({**SWEEP, "vary": {"n_channels": [6, 5], "max_pool": [True]}, "seeds": [5, 7]}, out=copied)
-        assert here.n_attempts == 3, "a seed and a value more"
+        assert executor.n_attempts == 3, "a seed and a value more"
         assert [row.name for row in results.rows] == ["n_channels 6, max_pool True", "n_channels 5, max_pool True"]
 
-    def test_other_measurements_need_no_other_training(self, copied, here, monkeypatch):
-        draw, drawn = BenchmarkSet.levels, set()
-        monkeypatch.setattr(BenchmarkSet, "levels", lambda self, n: drawn.add(n) or draw(self, n))
+    def test_other_measurements_need_no_other_training(self, copied, executor, monkeypatch):
+        draw, level_sets = BenchmarkSet.levels, set()
+        monkeypatch.setattr(BenchmarkSet, "levels", lambda self, n: level_sets.add(n) or draw(self, n))
         models = {path: path.read_bytes() for path in copied.rglob("model.safetensors")}
         measure = {"benchmarks": ["dt-net-9"], "families": [], "n": 4, "metrics": ["valid"]}
         results = sweep({**SWEEP, "measure": measure}, out=copied, device="cpu")
-        assert here.n_attempts == 8
+        assert executor.n_attempts == 8
         assert results.measures == ["dt-net-9 valid"]
-        assert drawn == {1, 4}, "one to see that it is there, and as many as are measured"
+        assert level_sets == {1, 4}, "one to see that it is there, and as many as are measured"
         assert {path: path.read_bytes() for path in copied.rglob("model.safetensors")} == models
 
-    def test_a_folder_of_other_options_is_refused(self, copied, here):
+    def test_a_folder_of_other_options_is_refused(self, copied, executor):
         before = (copied / "config.json").read_text()
         with pytest.raises(ValueError, match=r"configuration \(n_updates 4 there, 8 here\); choose another --out"):
             sweep({**SWEEP, "options": TINY | {"n_updates": 8}}, out=copied)
-        assert here.n_attempts == 0
+        assert executor.n_attempts == 0
         assert (copied / "config.json").read_text() == before
 
-    def test_what_has_diverged_is_tried_once_and_says_so(self, here, tmp_path, monkeypatch, capsys):
+    def test_what_has_diverged_is_tried_once_and_says_so(self, executor, tmp_path, monkeypatch, capsys):
         run_job = jobs.run_job
 
         def diverge(job):
@@ -269,14 +269,14 @@ class TestSweep:
         content = {"options": TINY, "vary": {"learning_rate": [0.001, 9.0]}, "seeds": 1, "measure": {"n": 4}}
         Path("it.json").write_text(json.dumps(content))
         assert main(["sweep", "it.json", "--device", "cpu"]) == 1
-        assert here.n_attempts == 2
+        assert executor.n_attempts == 2
         printed = capsys.readouterr()
         assert "learning_rate 9.0   │ 0 of 1, Diverged │" in printed.out
         assert "failed: learning_rate 9.0, seed 0: Diverged: the loss is nan (log: " in printed.err
         assert "- learning_rate 9.0, seed 0: Diverged" in Path("runs/sweep/it/results.md").read_text()
 
     @pytest.mark.slow
-    def test_sigterm_saves_all_runs_without_warnings(self, here, tmp_path):
+    def test_sigterm_saves_all_runs_without_warnings(self, executor, tmp_path):
         content = {"options": {**TINY, "n_updates": 10**6}, "vary": {"n_channels": [4, 8]}, "seeds": 1}
         (tmp_path / "it.json").write_text(json.dumps(content))
         words = ["sweep", "it.json", "--out", "it", "--workers", "2", "--device", "cpu"]
@@ -292,13 +292,13 @@ class TestSweep:
         assert command.returncode == 130
         assert len(list((tmp_path / "it").glob("runs/*/*/checkpoint.safetensors"))) == 2
 
-    def test_samples_are_drawn_the_best_is_named_and_refitted_on_test_once(self, here, tmp_path, monkeypatch):
-        drawn = {
+    def test_samples_are_drawn_the_best_is_named_and_refitted_on_test_once(self, executor, tmp_path, monkeypatch):
+        samples = {
             "learning_rate": {"log_uniform": [1e-4, 1e-2]},
             "n_channels": {"uniform": [4, 6]},
             "max_pool": {"choice": [False, True]},
         }
-        content = {"options": {**TINY, "n_updates": 8}, "sample": drawn, "samples": 3, "seeds": 1, "best": "accuracy"}
+        content = {"options": {**TINY, "n_updates": 8}, "sample": samples, "samples": 3, "seeds": 1, "best": "accuracy"}
         content |= {"refit": 2, "measure": {"n": 16}}
         many = [row.options for row in read_sweep({**content, "samples": 100}).rows]
         assert {row["n_channels"] for row in many} == {4, 5, 6}
@@ -313,44 +313,44 @@ class TestSweep:
         (row,) = results.refit.rows
         assert (row.name, [*row.found]) == (best.name, [1, 2])
         assert results.refit.facts["measure"]["split"] == "test"
-        before = here.n_attempts
+        before = executor.n_attempts
         sweep(content, out=tmp_path / "it", device="cpu")
-        assert here.n_attempts == before, "the test sets are seen once"
+        assert executor.n_attempts == before, "the test sets are seen once"
 
-    def test_the_worse_half_ends_early_and_the_others_as_if_nothing_had_ended(self, here, tmp_path):
+    def test_the_worse_half_ends_early_and_the_others_as_if_nothing_had_ended(self, executor, tmp_path):
         content = {"options": {**TINY, "n_updates": 8}, "vary": {"learning_rate": [1e-8, 1e-2, 0.03, 1e-7]}}
         content |= {"seeds": 1, "best": "accuracy", "measure": {"n": 16}, "halve": [2, 4]}
         results = sweep(content, out=tmp_path / "it", device="cpu")
-        made = read_sweep(content)
-        runs = {job.name: job for job in made.jobs(tmp_path / "it")}
+        description = read_sweep(content)
+        runs = {job.name: job for job in description.jobs(tmp_path / "it")}
         at = {name: job.validation(2)["accuracy"] for name, job in runs.items()}
         first = sorted(at, key=at.get)[:2]
         assert [row.state for row in results.rows if row.name in first] == ["0 of 1, ended at update 2"] * 2
-        left = {name: runs[name].validation(4)["accuracy"] for name in runs.keys() - {*first}}
+        survivors = {name: runs[name].validation(4)["accuracy"] for name in runs.keys() - {*first}}
         (winner,) = [row for row in results.rows if row.state == "1 of 1"]
-        assert (winner.name, results.facts["best"]) == (max(left, key=left.get),) * 2
-        assert results.facts["ended"] == {**dict.fromkeys(first, 2), min(left, key=left.get): 4}
+        assert (winner.name, results.facts["best"]) == (max(survivors, key=survivors.get),) * 2
+        assert results.facts["ended"] == {**dict.fromkeys(first, 2), min(survivors, key=survivors.get): 4}
         assert "accuracy, at most 1, times 100. Mean over 1 seed." in results.about
         assert "3 rows ended early, the worse by validation accuracy." in results.about
         job = runs[winner.name]
         alone = train(job.config, out=tmp_path / "alone", device="cpu", threads=1, log_every=1, validate_every=1)
         paused = load_model(job.folder / "model.safetensors").state_dict()
         assert all(torch.equal(weights, paused[name]) for name, weights in alone.state_dict().items())
-        before = here.n_attempts
+        before = executor.n_attempts
         assert before == 4 + 2 + 1
         sweep(content, out=tmp_path / "it", device="cpu")
-        assert here.n_attempts == before
+        assert executor.n_attempts == before
 
     def test_captions_count_the_seeds_that_ran_and_effects_need_complete_rows(self, copied):
-        made = read_sweep(SWEEP)
-        assert made.results(made.jobs(copied), copied).effects
-        (copied / "runs" / as_folder(made.rows[3].name) / "seed-5" / "result.json").unlink()
-        (copied / "runs" / as_folder(made.rows[0].name) / "seed-5" / "result.json").unlink()
-        found = made.results(made.jobs(copied), copied)
-        assert "Mean over 1 to 2 of 2 seeds" in found.about
-        assert not found.effects
+        sweep = read_sweep(SWEEP)
+        assert sweep.results(sweep.jobs(copied), copied).effects
+        (copied / "runs" / as_folder(sweep.rows[3].name) / "seed-5" / "result.json").unlink()
+        (copied / "runs" / as_folder(sweep.rows[0].name) / "seed-5" / "result.json").unlink()
+        results = sweep.results(sweep.jobs(copied), copied)
+        assert "Mean over 1 to 2 of 2 seeds" in results.about
+        assert not results.effects
 
-    def test_networks_of_one_size_have_gaps(self, here, tmp_path):
+    def test_networks_of_one_size_have_gaps(self, executor, tmp_path):
         content = {"options": TINY, "vary": {"model": ["NCA", "MLP"]}, "seeds": 1, "measure": {"sizes": [4, 5], "n": 4}}
         results = sweep(content, out=tmp_path / "it")
         assert [row.cell("random-5 complete").text() == "-" for row in results.rows] == [False, True]
@@ -361,10 +361,10 @@ class TestSweep:
         train(TrainingConfig.from_json(about["configuration"]), out=tmp_path / "a", device="cpu", threads=1)
         words = [*shlex.split(about["command"])[1:], "--out", str(tmp_path / "b"), "--threads", str(about["threads"])]
         assert main([*words, "--device", "cpu"]) == 0
-        made = [(path / "model.safetensors").read_bytes() for path in (folder, tmp_path / "a", tmp_path / "b")]
-        assert made[0] == made[1] == made[2]
+        weights = [(path / "model.safetensors").read_bytes() for path in (folder, tmp_path / "a", tmp_path / "b")]
+        assert weights[0] == weights[1] == weights[2]
 
-    def test_train_with_seeds_is_the_smallest(self, here, tmp_path, capsys):
+    def test_train_with_seeds_is_the_smallest(self, executor, tmp_path, capsys):
         words = ["train", "fast", "--seeds", "2", "--out", str(tmp_path / "it"), "--device", "cpu", "--tensorboard"]
         words += [word for name, value in TINY.items() for word in (f"--{name.replace('_', '-')}", str(value))]
         assert main(words) == 0
@@ -373,14 +373,14 @@ class TestSweep:
         assert main(["train", "fast", "--seeds", "2", "--threads", "1"]) == 2
         assert "with --seeds there is no --threads" in capsys.readouterr().err
 
-    def test_runs_none_of_which_can_start_are_an_error(self, here, tmp_path, monkeypatch, capsys):
+    def test_runs_none_of_which_can_start_are_an_error(self, executor, tmp_path, monkeypatch, capsys):
         def die(function, arguments):
             calls = [Future() for _ in arguments]
             for call in calls:
                 call.set_exception(BrokenProcessPool("its process ended with 1"))
             return calls
 
-        monkeypatch.setattr(here, "start", die)
+        monkeypatch.setattr(executor, "start", die)
         monkeypatch.chdir(tmp_path)
         Path("it.json").write_text(json.dumps({"options": TINY, "seeds": 2}))
         assert main(["sweep", "it.json", "--device", "cpu"]) == 1
@@ -440,10 +440,10 @@ def a_run(folder, configuration, metrics="", result=None, counter="update", **ab
 
 class TestListing:
     def test_runs_are_compared_by_the_options_that_differ(self, done):
-        shown = list_runs(done[0].out)
-        assert len(shown.rows) == 8
-        assert set(shown.columns[:6]) == {"run", "kind", "state", "seed", "n_channels", "max_pool"}
-        first = dict(zip(shown.columns, shown.rows[0], strict=True))
+        runs = list_runs(done[0].out)
+        assert len(runs.rows) == 8
+        assert set(runs.columns[:6]) == {"run", "kind", "state", "seed", "n_channels", "max_pool"}
+        first = dict(zip(runs.columns, runs.rows[0], strict=True))
         assert first["run"] == "runs/n_channels-4-max_pool-False/seed-0"
         assert [first[name] for name in ("kind", "state", "seed", "n_channels")] == ["train", "finished", "0", "4"]
         assert 0 <= float(first["random-4 complete"]) <= 1
@@ -451,9 +451,9 @@ class TestListing:
     def test_runs_of_other_kinds_and_those_that_go_on(self, tmp_path):
         for i, line in enumerate(['{"update": 2, "loss": 0.5}\n', '{"round": 3}\n', ""]):
             a_run(tmp_path / str(i), {"a": [i, 1], "loss": i}, line, counter="round" if "round" in line else "update")
-        shown = list_runs(tmp_path)
-        assert shown.columns == ("run", "kind", "state", "a", "option loss", "loss")
-        assert shown.rows == [
+        runs = list_runs(tmp_path)
+        assert runs.columns == ("run", "kind", "state", "a", "option loss", "loss")
+        assert runs.rows == [
             ["0", "", "update 2", "0 1", "0", "0.5000"],
             ["1", "", "round 3", "1 1", "1", ""],
             ["2", "", "begun", "2 1", "2", ""],
@@ -469,10 +469,10 @@ class TestListing:
         assert len(capsys.readouterr().out.splitlines()) == 40 + 4
         assert main([*listed, "--kind", "train", "--state", "finished", "--name", "1", "--sort", "complete"]) == 0
         out = capsys.readouterr().out
-        shown = re.findall(r"│ (r\d+) ", out)
-        assert sorted(shown) == sorted(f"r{i}" for i in range(1, 30, 2) if "1" in str(i))
-        shown = [float(number) for number in re.findall(r"(\d\.\d{4}) │", out)]
-        assert shown == sorted(shown)
+        column = re.findall(r"│ (r\d+) ", out)
+        assert sorted(column) == sorted(f"r{i}" for i in range(1, 30, 2) if "1" in str(i))
+        column = [float(number) for number in re.findall(r"(\d\.\d{4}) │", out)]
+        assert column == sorted(column)
         assert main([*listed, "--csv"]) == 0
         records = list(csv.DictReader(capsys.readouterr().out.splitlines()))
         assert {record["run"]: float(record["complete"]) for record in records}["r3"] == 21 / 40
@@ -550,8 +550,8 @@ class TestListing:
 
 
 def row(name, options, values):
-    found = {seed: {"figures": {"m": value}, "n_weights": 1, "seconds": 1} for seed, value in values.items()}
-    return SweepRow(name, options, (name,), n_runs=len(values), found=found)
+    results = {seed: {"figures": {"m": value}, "n_weights": 1, "seconds": 1} for seed, value in values.items()}
+    return SweepRow(name, options, (name,), n_runs=len(values), found=results)
 
 
 class TestStatistics:
@@ -671,9 +671,9 @@ class TestGpus:
             executor.close()
 
     def test_slurm_gives_gpus_itself(self, gpus, monkeypatch):
-        seen = []
-        monkeypatch.setattr(sweeps_run, "make_executor", lambda *given: seen.append(given))
+        calls = []
+        monkeypatch.setattr(sweeps_run, "make_executor", lambda *arguments: calls.append(arguments))
         gpus("5,3")
         Launch("slurm", None, "cuda", ()).make_executor(Path("nowhere"))
-        assert seen[0][1] == 256
-        assert not seen[0][-1]
+        assert calls[0][1] == 256
+        assert not calls[0][-1]

@@ -51,12 +51,12 @@ def maze_of(policy: Policy, tiles: np.ndarray) -> torch.Tensor:
 
 def alone(policy: Policy, tiles: np.ndarray, n_steps: int) -> dict[str, np.ndarray]:
     """Return the (N, C, H, W) states of eight single runs, each turned back, by orientation."""
-    found = {}
+    results = {}
     for name, turn in EIGHT.items():
         state = rollout(policy, maze_of(policy, np.ascontiguousarray(turn(tiles))), n_steps).numpy()
         back = {"clockwise": "anticlockwise", "anticlockwise": "clockwise"}.get(name, name)
-        found[name] = EIGHT[back](state)
-    return found
+        results[name] = EIGHT[back](state)
+    return results
 
 
 def rank_by_hand(tiles: np.ndarray, path: np.ndarray) -> int:
@@ -82,11 +82,11 @@ def _no_gradients():
 @pytest.mark.parametrize("name", ["nca-shortest-path-baseline", "nca-diameter-lenient"])
 @pytest.mark.parametrize("shape", [(6, 6), (4, 7)])
 def test_it_shows_the_best_of_eight_single_runs_that_is_valid(name: str, shape: tuple[int, int]) -> None:
-    given, policy = load(name), load(f"symmetrised:{name}")
-    tiles = levels(given.task, 40, shape)
+    single, policy = load(name), load(f"symmetrised:{name}")
+    tiles = levels(single.task, 40, shape)
     maze, n_steps = maze_of(policy, tiles), 6
     state = rollout(policy, maze, n_steps)
-    runs = alone(given, tiles, n_steps)
+    runs = alone(single, tiles, n_steps)
     expected = np.concatenate(list(runs.values()), axis=1)
     np.testing.assert_allclose(state[:, 1:], expected, rtol=1e-4, atol=1e-4)  # a sum may round elsewise in a batch
     copies = state[:, 1:].unflatten(1, (8, -1))[:, :, 0].numpy()
@@ -95,7 +95,7 @@ def test_it_shows_the_best_of_eight_single_runs_that_is_valid(name: str, shape: 
     assert len(set(best)) > 3, "else these mazes test nothing"
     assert (ranks.max(axis=1) == -1000).any()
     np.testing.assert_array_equal(state[:, 0], copies[np.arange(len(tiles)), best])
-    assert policy.channel_names[1 :: given.n_channels] == tuple(f"path_{turned}" for turned in EIGHT)
+    assert policy.channel_names[1 :: single.n_channels] == tuple(f"path_{turned}" for turned in EIGHT)
 
 
 def test_paths_alone_and_several_steps_are_the_same_states() -> None:
@@ -103,8 +103,8 @@ def test_paths_alone_and_several_steps_are_the_same_states() -> None:
     maze = maze_of(policy, levels(policy.task, 3, (5, 8)))
     assert isinstance(engine_for(policy, maze), EachOrientation)
     states = rollout(policy, maze, [1, 9, 20])
-    for whole, path in zip(states, rollout(policy, maze, [1, 9, 20], n_returned=1), strict=True):
-        assert torch.equal(whole[:, :1], path)
+    for state, path in zip(states, rollout(policy, maze, [1, 9, 20], n_returned=1), strict=True):
+        assert torch.equal(state[:, :1], path)
     assert torch.equal(rollout(policy, maze, 11, states[1], start_step=9), states[2])
     assert torch.equal(rollout(policy, maze, 20, n_returned=40), states[2][:, :40])
     with preferring(STEPPING):
@@ -118,8 +118,8 @@ class OneWayUp(Scripted):
 
     def think(self, maze, path, memory, count):
         source = maze[:, Tile.SOURCE]
-        seen = source[:, self.place[0], self.place[1]][:, None, None]
-        return [seen * exact_path(maze) + (1 - seen) * source, memory, count]
+        at_place = source[:, self.place[0], self.place[1]][:, None, None]
+        return [at_place * exact_path(maze) + (1 - at_place) * source, memory, count]
 
 
 def test_correct_in_one_orientation_is_enough() -> None:
@@ -243,14 +243,14 @@ def test_commands_take_it_and_tell_its_cost(capsys):
 
 
 @pytest.mark.usefixtures("command_line")
-@for_each(("passes", "said"), [(1, False), (2, True), (8, True)])
-def test_evaluate_tells_the_cost_of_several_passes(passes, said, monkeypatch, capsys):
+@for_each(("passes", "message"), [(1, False), (2, True), (8, True)])
+def test_evaluate_tells_the_cost_of_several_passes(passes, message, monkeypatch, capsys):
     policy = load("shortest-path-bfs")
     hints = replace(policy.engine_hints, passes=passes)
-    shown = SimpleNamespace(output=policy.output, engine_hints=hints, guarantees=policy.guarantees)
-    monkeypatch.setattr("maze_nca_gym.cli.evaluate.named_policies", lambda names: {"it": shown})
+    policy_facts = SimpleNamespace(output=policy.output, engine_hints=hints, guarantees=policy.guarantees)
+    monkeypatch.setattr("maze_nca_gym.cli.evaluate.named_policies", lambda names: {"it": policy_facts})
     assert main(["evaluate", "shortest-path-bfs", "--families", "random", "--sizes", "4", "--n", "2"]) == 0
-    assert (f"it: one iteration is {passes} passes of its network" in capsys.readouterr().out) == said
+    assert (f"it: one iteration is {passes} passes of its network" in capsys.readouterr().out) == message
 
 
 def test_the_benchmark_says_what_it_costs():

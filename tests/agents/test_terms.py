@@ -49,20 +49,20 @@ def random_term(rng, see, sums):
         for _ in range(6)
     ]
     for _ in range(rng.integers(1, 10)):
-        some = [parts[i] for i in rng.integers(len(parts), size=rng.integers(2, 5))]
+        operands = [parts[i] for i in rng.integers(len(parts), size=rng.integers(2, 5))]
         kind = rng.integers(7 if sums else 5)
         if kind < 3:
-            made = reduce((operator.and_, operator.or_, operator.xor)[kind], some)
+            term = reduce((operator.and_, operator.or_, operator.xor)[kind], operands)
         elif kind == 3:
-            made = ~some[0]
+            term = ~operands[0]
         elif kind == 4:
-            made = at_least(int(rng.integers(1, 1 + len(some))), some)
+            term = at_least(int(rng.integers(1, 1 + len(operands))), operands)
         elif kind == 5:
-            weights = [Fraction(int(rng.integers(-3, 4)), int(rng.integers(1, 3))) for _ in some]
-            made = threshold(zip(weights, some, strict=True), Fraction(int(rng.integers(-3, 4)), 2))
+            weights = [Fraction(int(rng.integers(-3, 4)), int(rng.integers(1, 3))) for _ in operands]
+            term = threshold(zip(weights, operands, strict=True), Fraction(int(rng.integers(-3, 4)), 2))
         else:
-            made = exactly(int(rng.integers(1 + len(some))), some)
-        parts.append(made)
+            term = exactly(int(rng.integers(1 + len(operands))), operands)
+        parts.append(term)
     return parts[-1]
 
 
@@ -85,30 +85,30 @@ def automata():
     ]
 
 
-def is_on(seen, tap, place, held=HELD):
+def is_on(atom, tap, place, signals=HELD):
     """Return whether a signal or kind of tile is at a neighbour of a tile of `TILES`, by hand."""
     ((down, right),) = offsets(tap)
     row, col = place[0] + down, place[1] + right
     if not (0 <= row < 3 and 0 <= col < 3):
         return False
-    return bool(TILES[0, row, col] == seen if isinstance(seen, TileKind) else held[0, seen, row, col])
+    return bool(TILES[0, row, col] == atom if isinstance(atom, TileKind) else signals[0, atom, row, col])
 
 
-def by_hand(term, place, known):
+def by_hand(term, place, values_of_parts):
     """Return the value of a term at a tile, by an independent reading."""
-    if id(term) not in known:
-        values = [by_hand(part, place, known) for part in term.parts]
+    if id(term) not in values_of_parts:
+        values = [by_hand(part, place, values_of_parts) for part in term.parts]
         if term.seen is not None:
-            found = is_on(term.seen, term.tap, place)
+            value = is_on(term.seen, term.tap, place)
         elif isinstance(term.join, Weighed):
             total = sum(weight for weight, on in zip(term.join.weights, values, strict=True) if on)
-            found = term.join.least <= total and (term.join.most is None or total <= term.join.most)
+            value = term.join.least <= total and (term.join.most is None or total <= term.join.most)
         else:
-            found = {"and_": all(values), "or_": any(values), "xor": sum(values) == 1, "invert": not values[0]}[
+            value = {"and_": all(values), "or_": any(values), "xor": sum(values) == 1, "invert": not values[0]}[
                 term.join.__name__
             ]
-        known[id(term)] = found
-    return known[id(term)]
+        values_of_parts[id(term)] = value
+    return values_of_parts[id(term)]
 
 
 @cache
@@ -123,16 +123,20 @@ def cut(held):
 
 
 def test_arrays_words_of_bits_patches_and_blocks_agree():
-    wanted, every, bitwise = expected(), automata(), automata()[: SUMS_FROM // 4]
-    assert 0.2 < wanted.mean() < 0.8
-    np.testing.assert_array_equal(cut(each.step(TILES, HELD) for each in every), wanted)
+    expected_values, every, bitwise = expected(), automata(), automata()[: SUMS_FROM // 4]
+    assert 0.2 < expected_values.mean() < 0.8
+    np.testing.assert_array_equal(cut(automaton.step(TILES, HELD) for automaton in every), expected_values)
     patches = patches_of(every[0], tile_codes(every[0], TILES, HELD)).reshape(-1, 5)
-    np.testing.assert_array_equal(cut(labels(each, patches).T.reshape(1, -1, 3, 3) for each in every), wanted)
-    assert all(each.tape.bitwise for each in bitwise)
-    assert sum(each.tape.bitwise for each in every[len(bitwise) :]) < 50
+    np.testing.assert_array_equal(
+        cut(labels(automaton, patches).T.reshape(1, -1, 3, 3) for automaton in every), expected_values
+    )
+    assert all(automaton.tape.bitwise for automaton in bitwise)
+    assert sum(automaton.tape.bitwise for automaton in every[len(bitwise) :]) < 50
     read = reader({kind: packed(kind == TILES) for kind in range(4)})(packed(HELD))
-    np.testing.assert_array_equal(cut(unpacked(each.advance(read), 1) for each in bitwise), wanted[:SUMS_FROM])
-    np.testing.assert_array_equal(cut(map(by_blocks, bitwise)), wanted[:SUMS_FROM])
+    np.testing.assert_array_equal(
+        cut(unpacked(automaton.advance(read), 1) for automaton in bitwise), expected_values[:SUMS_FROM]
+    )
+    np.testing.assert_array_equal(cut(map(by_blocks, bitwise)), expected_values[:SUMS_FROM])
 
 
 def by_blocks(automaton):
@@ -147,29 +151,29 @@ def by_blocks(automaton):
 
 def test_parts_that_read_one_tile_decide_a_term():
     for term, values in zip(terms(), expected(), strict=True):
-        known = {part: np.bool_(by_hand(part, PLACES[4], {})) for part in term.local_parts}
-        assert all(len(part.taps) == 1 for part in known)
-        assert term.value(known) == values[4]
+        values_of_parts = {part: np.bool_(by_hand(part, PLACES[4], {})) for part in term.local_parts}
+        assert all(len(part.taps) == 1 for part in values_of_parts)
+        assert term.value(values_of_parts) == values[4]
         for leaf in {leaf for leaf, _ in term.polarity}:
             assert any(leaf is each for each in term.leaves)
 
 
 def test_weighted_sums_agree():
-    found = 0
+    n_sums = 0
     for number, term in enumerate(terms()[SUMS_FROM - 8 : SUMS_FROM + 24], SUMS_FROM - 8):
         automaton, signal = automata()[number // 4], Signal(1 + number % 4)
         if len(term.leaves) > 4 or (weighed := sum_of(automaton, signal)) is None:
             continue
-        held = np.zeros_like(HELD)  # a sum is about states that occur
+        state = np.zeros_like(HELD)  # a sum is about states that occur
         for _ in range(4):
-            after = automaton.step(TILES, held)
+            after = automaton.step(TILES, state)
             for place, on in zip(PLACES, after[0, signal].ravel(), strict=True):
-                read = [is_on(seen, tap, place, held) for seen, tap in weighed.leaves]
+                read = [is_on(atom, tap, place, state) for atom, tap in weighed.leaves]
                 total = read @ weighed.weights + weighed.bias
                 assert total >= 1 - 1e-6 if on else total <= 1e-6
-            held = after
-        found += 1
-    assert found >= 3
+            state = after
+        n_sums += 1
+    assert n_sums >= 3
 
 
 def test_text_agrees():
@@ -177,8 +181,8 @@ def test_text_agrees():
         names = "|".join([*KIND_NAMES, *(signal.name for signal in Signal)])
 
         def value(leaf):
-            seen = TileKind(KIND_NAMES.index(leaf[1])) if leaf[1] in KIND_NAMES else Signal[leaf[1]]
-            return f"np.bool_({is_on(seen, leaf[2] or 'C', PLACES[4])})"
+            atom = TileKind(KIND_NAMES.index(leaf[1])) if leaf[1] in KIND_NAMES else Signal[leaf[1]]
+            return f"np.bool_({is_on(atom, leaf[2] or 'C', PLACES[4])})"
 
         text = re.sub(rf"\b({names})\b(?: at (\w))?", value, words(term, KIND_NAMES))
         assert eval(text) == values[4], text
@@ -228,17 +232,17 @@ def test_javascript_agrees(tmp_path):
     cells = np.zeros((5, 5, size), int)
     cells[1:4, 1:4, : len(KINDS)] = TILES[0, :, :, None] == np.arange(len(KINDS))
     cells[1:4, 1:4, len(KINDS) :] = HELD[0].transpose(1, 2, 0)
-    given = {"policy": {"nodes": nodes, "roots": roots}, "size": size, "nStatic": len(KINDS), "C": N_TERMS}
-    given |= {"cells": cells.ravel().tolist(), "active": [*range(9)], "cellOf": [5 * r + c + 6 for r, c in PLACES]}
+    inputs = {"policy": {"nodes": nodes, "roots": roots}, "size": size, "nStatic": len(KINDS), "C": N_TERMS}
+    inputs |= {"cells": cells.ravel().tolist(), "active": [*range(9)], "cellOf": [5 * r + c + 6 for r, c in PLACES]}
     script = tmp_path / "booleans.js"
     script.write_text(
         "globalThis.MazePlay = {part: (run) => run()};\n" + (PAGE / "booleans.js").read_text(encoding="utf-8")
-        + f"const given = {json.dumps(given)}, next = new Uint8Array(9 * {N_TERMS});\n"
+        + f"const given = {json.dumps(inputs)}, next = new Uint8Array(9 * {N_TERMS});\n"
         "MazePlay.compileBooleans({...given, shift: ([down, right]) => 5 * down + right, next})(0, 9);\n"
         "console.log(JSON.stringify([...next]));"
     )  # fmt: skip
-    said = subprocess.run(["node", script], capture_output=True, check=True, text=True, timeout=60).stdout
-    np.testing.assert_array_equal(np.array(json.loads(said)).reshape(9, N_TERMS).T, expected())
+    output = subprocess.run(["node", script], capture_output=True, check=True, text=True, timeout=60).stdout
+    np.testing.assert_array_equal(np.array(json.loads(output)).reshape(9, N_TERMS).T, expected())
 
 
 @pytest.mark.skipif(shutil.which("coqc") is None, reason="there is no Coq")
@@ -253,13 +257,13 @@ def test_coq_agrees(tmp_path):
         return f"Definition {name} (t : tap) (n : nat) : bool := match t with {' '.join(cases)} | _ => false end.\n"
 
     (tmp_path / "Statements.v").write_bytes((THEORY / "Statements.v").read_bytes())
-    shown = printed_list([printed_rule(term) for term in terms()[::COQS]], ";\n")
-    wanted = printed_list([str(bool(on)).lower() for on in expected()[::COQS, 4]])
+    printed_rules = printed_list([printed_rule(term) for term in terms()[::COQS]], ";\n")
+    printed_values = printed_list([str(bool(on)).lower() for on in expected()[::COQS, 4]])
     (tmp_path / "Terms.v").write_text(
         f"From {PREFIX} Require Import Statements. Import ListNotations.\n"
         + table("held", Signal, range(5)) + table("is_kind", TileKind, range(4))
-        + f"Definition terms : list expr := {shown}.\n"
-        f"Goal map (fun e => eval e held is_kind) terms = {wanted}. Proof. vm_compute. reflexivity. Qed.\n"
+        + f"Definition terms : list expr := {printed_rules}.\n"
+        f"Goal map (fun e => eval e held is_kind) terms = {printed_values}. Proof. vm_compute. reflexivity. Qed.\n"
     )  # fmt: skip
     for name in ("Statements", "Terms"):
         done = subprocess.run(
@@ -270,6 +274,8 @@ def test_coq_agrees(tmp_path):
 
 def test_exactly_so_many_are_on():
     for number in range(4):
-        held = [np.array(bits) for bits in np.ndindex(2, 2, 2)]
-        assert [bool(exactly(number, [*map(np.bool_, bits)])) for bits in held] == [sum(b) == number for b in held]
+        bits_of_states = [np.array(bits) for bits in np.ndindex(2, 2, 2)]
+        assert [bool(exactly(number, [*map(np.bool_, bits)])) for bits in bits_of_states] == [
+            sum(b) == number for b in bits_of_states
+        ]
     refused("exactly takes a number from 0 to that of the bits, 1, got 2", exactly, 2, [np.bool_(True)])

@@ -283,17 +283,17 @@ def test_the_task_defines_correctness(tmp_path):
     with own_tasks(tmp_path, "weighted-terrain", "key-and-door") as worlds:
         plain = replace(SHORTEST_PATH, task="weighted-terrain")
         assert prove(plain).verdict == "refuted"
-        both, task = worlds["key-and-door"].BOTH_LEGS, find_task("key-and-door")
-        refused("the theorem has 1 answers, key-and-door 2", prove, replace(both, theorem=canonical_path()))
+        automaton, task = worlds["key-and-door"].BOTH_LEGS, find_task("key-and-door")
+        refused("the theorem has 1 answers, key-and-door 2", prove, replace(automaton, theorem=canonical_path()))
         with pytest.raises(ValueError, match="must return Ghosts with 2 answers, got 1"):
             check_specification(replace(task, specification=canonical_path))
 
 
 def test_every_answer_of_a_task_must_be_correct(tmp_path):
     with own_tasks(tmp_path, "key-and-door") as worlds:
-        both = worlds["key-and-door"].BOTH_LEGS
-        to_target = both.signals.TO_TARGET
-        second = replace(both, rules={**both.rules, to_target: lambda see: see.tile(Tile.TARGET)})
+        automaton = worlds["key-and-door"].BOTH_LEGS
+        to_target = automaton.signals.TO_TARGET
+        second = replace(automaton, rules={**automaton.rules, to_target: lambda see: see.tile(Tile.TARGET)})
         assert prove(second).verdict == "refuted"
 
 
@@ -317,9 +317,9 @@ def test_an_axiom_of_an_author_is_stated_and_proves_nothing_correct():
     proof = prove(replace(REACHABLE, theorem=theorem, bound=None))
     assert proof.verdict == "characterised"
     short = with_axiom(canonical_path(), "never far", lambda picture, at: picture.of_map("length") < 1_000, Theorem)
-    own = prove(replace(SHORTEST_PATH, theorem=short))
-    assert own.verdict == "correct", "the specification is enough"
-    assert own.stated == ()
+    assumed = prove(replace(SHORTEST_PATH, theorem=short))
+    assert assumed.verdict == "correct", "the specification is enough"
+    assert assumed.stated == ()
     claims = replace(DIAMETER, name="mine")
     assert prove(claims).basis.startswith("stated, tried on ")
 
@@ -338,11 +338,11 @@ def test_a_network_is_exact_only_if_its_automaton_is_correct(tmp_path):
         "proven",
         "correct",
     )
-    for given, message in [
+    for arguments, message in [
         ({"exact": True, "bound": StepBound(1)}, "an exact policy has a basis, proven or argued and tested, got ''"),
         ({"verdict": "exact"}, "'equivalent', 'refuted'] | None, got 'exact'"),
     ]:
-        refused(message, Guarantees, **given)
+        refused(message, Guarantees, **arguments)
 
 
 class Louder(NCA):
@@ -354,11 +354,11 @@ class Louder(NCA):
 
 def remade(model: NCA, kind: type[NCA] = NCA, **changes) -> NCA:
     """Return a network with the same weights and other arguments."""
-    made = kind(**{**model.arguments, **changes})
+    copied = kind(**{**model.arguments, **changes})
     with torch.no_grad():
-        for mine, given in zip(made.parameters(), model.parameters(), strict=True):
-            mine.copy_(given)
-    return made
+        for mine, original in zip(copied.parameters(), model.parameters(), strict=True):
+            mine.copy_(original)
+    return copied
 
 
 def test_a_certificate_is_about_the_iterations_that_run():
@@ -377,18 +377,18 @@ def test_a_certificate_is_about_the_iterations_that_run():
 
 
 def test_a_rule_is_called_once():
-    asked = []
+    calls = []
 
     def moody(see):
-        asked.append(see)
-        return see.tile(Tile.SOURCE) if len(asked) == 1 else ~see.tile(Tile.SOURCE)
+        calls.append(see)
+        return see.tile(Tile.SOURCE) if len(calls) == 1 else ~see.tile(Tile.SOURCE)
 
     automaton = replace(REACHABLE, rules={**REACHABLE.rules, Reached.WET: moody}, invariant=None, theorem=None)
     tiles = all_mazes(TASK)[-1][:8]
     for _ in range(2):
         signals = automaton.step(tiles, np.zeros((8, 2, 3, 3), np.bool_))
         np.testing.assert_array_equal(signals[:, Reached.WET], tiles == Tile.SOURCE)
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
 def on_map(see, tap):
@@ -405,10 +405,10 @@ def test_a_corner_is_on_the_map_where_both_of_its_neighbours_are(forgotten):
 
 
 def test_each_function_of_an_author_is_called_once_in_a_proof():
-    flood, asked = reached(Tile.SOURCE), list[str]()
+    flood, calls = reached(Tile.SOURCE), list[str]()
 
     def noted(name, function):
-        return lambda *given: asked.append(name) or function(*given)
+        return lambda *arguments: calls.append(name) or function(*arguments)
 
     answers = tuple(Answer(noted("shown", answer.shown), noted("moves", answer.n_moves)) for answer in flood.answers)
     theorem = Theorem(
@@ -418,31 +418,31 @@ def test_each_function_of_an_author_is_called_once_in_a_proof():
         signals=noted("signals", lambda picture, at, t: {Reached.WET: flooded(picture, at, t)}),
     )
     proof = prove(replace(REACHABLE, theorem=theorem))
-    assert (proof.verdict, sorted(asked)) == ("characterised", ["axioms", "moves", "shown", "signals"])
+    assert (proof.verdict, sorted(calls)) == ("characterised", ["axioms", "moves", "shown", "signals"])
 
 
 def test_a_theorem_is_called_once():
-    asked = []
+    calls = []
 
     def moody(picture, at, t):
         """State at the first call that nothing is on, and then that the flood is everywhere."""
-        asked.append(at)
-        on = picture.true(REACHED, at) if len(asked) > 1 else picture.inside(at) & (t < 0)
+        calls.append(at)
+        on = picture.true(REACHED, at) if len(calls) > 1 else picture.inside(at) & (t < 0)
         return dict.fromkeys(Reached, on)
 
     stuck = {signal: lambda see: see(Reached.WET) for signal in Reached}  # a flood that never begins
     theorem = Theorem(distance(Tile.SOURCE).axioms, distance(Tile.SOURCE).ghosts, signals=moody)
     proof = prove(replace(REACHABLE, rules=stuck, bound=None, invariant=None, theorem=theorem))
-    assert (len(asked), proof.verdict) == (1, None), "the flood that never begins is described as one"
-    (drawn,) = parse("S.")[None, None]
-    picture = MazePicture(drawn[None], theorem.ghosts(drawn[None]))
+    assert (len(calls), proof.verdict) == (1, None), "the flood that never begins is described as one"
+    (maze,) = parse("S.")[None, None]
+    picture = MazePicture(maze[None], theorem.ghosts(maze[None]))
     assert not proof.theorem.signals(picture, "C", np.int64(9))[Reached.WET].any()
 
     def two_faced(picture, at, t):
         return {Reached.WET: picture.inside(at) if isinstance(t, np.integer) else t < 0}
 
-    said = prove(replace(REACHABLE, bound=None, theorem=replace(theorem, signals=two_faced)))
-    assert said.verdict is None
+    second_proof = prove(replace(REACHABLE, bound=None, theorem=replace(theorem, signals=two_faced)))
+    assert second_proof.verdict is None
     for wrong, message in (
         (lambda picture, at, t: {Reached.WET: picture.inside(at) and t > 1}, "neither `if` nor `and`"),
         (lambda picture, at, t: {Reached.WET: np.asarray(picture.inside(at)).any()}, "by operators such as & and <="),

@@ -176,7 +176,7 @@ def test_weights_must_be_finite_floats(saved):
 def test_other_names_of_weights(tmp_path, rename, message):
     saved = save_model(NCA(4, 5), tmp_path / "model")
     metadata, tensors = contents(saved)
-    save_file({name: each for key, each in tensors.items() if (name := rename(key))}, saved, metadata)
+    save_file({name: tensor for key, tensor in tensors.items() if (name := rename(key))}, saved, metadata)
     refused(message, load_model, saved)
 
 

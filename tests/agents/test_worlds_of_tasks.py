@@ -34,14 +34,14 @@ SHAPES = {"nearest-target": (13, 1_105), "weighted-terrain": (24, 3_600), "key-a
 @pytest.fixture(scope="module", autouse=True)
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """The examples as modules. Their import registers the tasks."""
-    with own_tasks(tmp_path_factory.mktemp("own")) as found:
-        yield found
+    with own_tasks(tmp_path_factory.mktemp("own")) as loaded:
+        yield loaded
 
 
 @pytest.fixture(params=NAMES)
 def automaton(request: pytest.FixtureRequest, modules: dict[str, Any]) -> Automaton:
-    found: Automaton = getattr(modules[request.param], NAMES[request.param])
-    return found
+    of_task: Automaton = getattr(modules[request.param], NAMES[request.param])
+    return of_task
 
 
 @pytest.fixture(scope="module")
@@ -74,20 +74,20 @@ def costs_by_networkx(tiles: np.ndarray, starts: Any, costs: np.ndarray) -> dict
             to = (at[0] + step[0], at[1] + step[1])
             if min(to) >= 0 and to[0] < tiles.shape[0] and to[1] < tiles.shape[1] and costs[tiles[to]] > 0:
                 graph.add_edge(tuple(at), to, weight=int(costs[tiles[to]]))
-    found: dict[tuple[int, int], int] = networkx.multi_source_dijkstra_path_length(
+    lengths: dict[tuple[int, int], int] = networkx.multi_source_dijkstra_path_length(
         graph, set(map(tuple, starts.tolist()))
     )
-    return found
+    return lengths
 
 
 def least_cost(task: str, tiles: np.ndarray) -> int:
     """Return the cost of an optimal answer, over all channels."""
     free = np.array([1, 0, 1, 1, 1, 1])
-    source, target, own = (np.argwhere(tiles == kind) for kind in (Tile.SOURCE, Tile.TARGET, 4))
+    source, target, key = (np.argwhere(tiles == kind) for kind in (Tile.SOURCE, Tile.TARGET, 4))
     if task == "key-and-door":
         shut = np.array([1, 0, 1, 1, 1, 0])
-        to_key, to_target = costs_by_networkx(tiles, source, shut), costs_by_networkx(tiles, own, free)
-        return to_key[tuple(own[0])] + to_target[tuple(target[0])]
+        to_key, to_target = costs_by_networkx(tiles, source, shut), costs_by_networkx(tiles, key, free)
+        return to_key[tuple(key[0])] + to_target[tuple(target[0])]
     costs = costs_by_networkx(tiles, source, np.array([1, 0, 1, 1, 3, 9]) if task == "weighted-terrain" else free)
     return min(costs[place] for place in map(tuple, target.tolist()) if place in costs)
 
@@ -103,9 +103,9 @@ def test_the_network_is_correct_on_every_maze(automaton: Automaton, compiled: Po
         target = task.solve_all(tiles)
         steps = automaton.bound(tiles[0].size, int(target.reshape(len(tiles), -1).sum(axis=1).max()) - 1)
         with torch.no_grad():
-            drawn = rollout(model, torch.from_numpy(one_hot(tiles, task.n_tiles)), steps)[:, task.drawn].numpy() > 0.5
-        np.testing.assert_array_equal(drawn, target)
-        for level, answer in zip(tiles[:8], drawn, strict=False):
+            answers = rollout(model, torch.from_numpy(one_hot(tiles, task.n_tiles)), steps)[:, task.drawn].numpy() > 0.5
+        np.testing.assert_array_equal(answers, target)
+        for level, answer in zip(tiles[:8], answers, strict=False):
             entered = np.array([1, 0, 1, 1, 3, 9])[level] if automaton.task == "weighted-terrain" else 1
             paths = answer.reshape(-1, *level.shape)
             assert int((entered * paths).sum()) - len(paths) == least_cost(automaton.task, level)
@@ -118,8 +118,8 @@ def test_every_signal_is_that_of_the_automaton_at_every_iteration(automaton: Aut
     with torch.no_grad():
         states = iterate(model, torch.from_numpy(one_hot(tiles, task.n_tiles)))
         for state, signals, _ in zip(states, split.trace(tiles), range(80), strict=False):
-            held = [state[:, of[0]] - (state[:, of[1]] if len(of) > 1 else 0) for of in rows]
-            np.testing.assert_array_equal(torch.stack(held, dim=1), signals)
+            values = [state[:, of[0]] - (state[:, of[1]] if len(of) > 1 else 0) for of in rows]
+            np.testing.assert_array_equal(torch.stack(values, dim=1), signals)
 
 
 def test_a_wrong_weight_is_refused(automaton: Automaton, compiled: Policy) -> None:
@@ -169,10 +169,10 @@ def test_every_door(
 
 
 def test_registered_it_is_found_by_its_channels(automaton: Automaton, compiled: Policy) -> None:
-    own = register_automaton(replace(automaton, name="own-world"))
+    registered = register_automaton(replace(automaton, name="own-world"))
     try:
-        assert certify(compiled) == certify(compiled, automaton=own)
-        assert own.kinds == range(find_task(automaton.task).n_tiles)
+        assert certify(compiled) == certify(compiled, automaton=registered)
+        assert registered.kinds == range(find_task(automaton.task).n_tiles)
     finally:
         AUTOMATA.remove("own-world")
 

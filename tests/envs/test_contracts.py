@@ -240,11 +240,11 @@ class TestResults:
         for _ in range(2):
             results.append(env.reset(seed=0))
             results += [env.step(action) for _ in range(3)]
-        kept = deepcopy(results)
+        copies = deepcopy(results)
         action[:] = 7
         env.step(noise(env, 1))
         env.reset()
-        assert data_equivalence(results, kept, exact=True)
+        assert data_equivalence(results, copies, exact=True)
         arrays = [action, *(array for result in results for array in arrays_in(result))]
         assert not any(np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i] if a.size and b.size)
 
@@ -381,9 +381,9 @@ class TestActions:
     @for_each("kind", BAD_ACTIONS)
     def test_bad_ones_change_nothing(self, id: str, make: Make, kind: str) -> None:
         env, untouched = make(id).unwrapped, make(id).unwrapped
-        for each in (env, untouched):
-            each.reset(seed=0)
-            each.step(noise(each))
+        for either in (env, untouched):
+            either.reset(seed=0)
+            either.step(noise(either))
         refused(r"the action (must|is the next state)|inhomogeneous", env.step, BAD_ACTIONS[kind](noise(env)))
         for step in range(1, 3):
             assert data_equivalence(env.step(noise(env, step)), untouched.step(noise(env, step)), exact=True)
@@ -438,9 +438,9 @@ class TestResetOptions:
     @every_kind
     def test_bad_ones_change_nothing(self, id: str, make: Make) -> None:
         env, untouched = make(id).unwrapped, make(id).unwrapped
-        for each in (env, untouched):
-            each.reset(seed=0)
-            each.step(noise(each))
+        for either in (env, untouched):
+            either.reset(seed=0)
+            either.step(noise(either))
         for options, message in [
             ({"maze": LEVEL, "colour": 1}, "has no option colour, maze; it takes level, index"),
             ({"index": 0}, "index chooses from the environment's levels: this environment has no levels="),
@@ -584,9 +584,9 @@ class TestNamedSets:
     ) -> None:
         for options in ({}, {"in_order": True}):
             env, untouched = (make(id, levels="perfect-3", **options).unwrapped for _ in range(2))
-            for each in (7, np.int64(7), *([] if make is globals()["make"] else [[7, 0, 9]])):
-                env.reset(seed=0, options={"index": each})
-                np.testing.assert_array_equal(env.state.tiles, tiles[np.broadcast_to(each, len(env.state.tiles))])
+            for index in (7, np.int64(7), *([] if make is globals()["make"] else [[7, 0, 9]])):
+                env.reset(seed=0, options={"index": index})
+                np.testing.assert_array_equal(env.state.tiles, tiles[np.broadcast_to(index, len(env.state.tiles))])
             untouched.reset(seed=0, options={"level": tiles[0]})
             assert data_equivalence(env.reset(), untouched.reset(), exact=True)
             last = len(tiles) - 1
@@ -611,12 +611,12 @@ class TestLevels:
     def test_of_a_set_come_evenly_however_it_is_given(self, id: str, make: Make, tmp_path: Path) -> None:
         tiles = generation.generate(np.random.default_rng(0), 4, 3)
         path = LevelSet(tiles).save(tmp_path / "levels")
-        drawn = []
-        for given in (tiles, LevelSet(tiles), path, str(path), [to_text(level) for level in tiles]):
-            env = started(make(id, levels=given))
-            drawn.append([env.reset()[0]["maze"].reshape(-1, *env.unwrapped.state.maze.shape[1:]) for _ in range(66)])
-        assert all(np.array_equal(drawn[0], each) for each in drawn)
-        walls = np.concatenate(drawn[0])[:, 1] == 1
+        indices = []
+        for source in (tiles, LevelSet(tiles), path, str(path), [to_text(level) for level in tiles]):
+            env = started(make(id, levels=source))
+            indices.append([env.reset()[0]["maze"].reshape(-1, *env.unwrapped.state.maze.shape[1:]) for _ in range(66)])
+        assert all(np.array_equal(indices[0], row) for row in indices)
+        walls = np.concatenate(indices[0])[:, 1] == 1
         counts = [(walls == (level == Tile.WALL)).all(axis=(1, 2)).sum() for level in tiles]
         assert sum(counts) >= len(walls)
         assert min(counts) > len(walls) / 8
@@ -636,10 +636,10 @@ class TestLevels:
 
     @every_kind
     def test_are_chosen_by_a_function(self, id: str, make: Make) -> None:
-        env, chosen = make(id), find_task(task_of(id)).prepare(LEVEL)
-        env.unwrapped.choose_levels_with(lambda rows, draw: np.stack([chosen] * len(rows)))
+        env, level = make(id), find_task(task_of(id)).prepare(LEVEL)
+        env.unwrapped.choose_levels_with(lambda rows, draw: np.stack([level] * len(rows)))
         observation, _ = env.reset(seed=0)
-        assert (observation["maze"] == one_hot(chosen, observation["maze"].shape[-3])).all()
+        assert (observation["maze"] == one_hot(level, observation["maze"].shape[-3])).all()
         env.unwrapped.choose_levels_with(lambda rows, draw: draw(rows))
         assert data_equivalence(env.reset(seed=0), make(id).reset(seed=0), exact=True)
 
@@ -652,8 +652,8 @@ class TestRendering:
         """The generators of a vector are those of its sub-environments."""
         env = make(id, render_mode=mode)
         single = SyncVectorEnv([lambda: gym.make(id, size=3, n_channels=2, render_mode=mode)] * N)
-        for each in (env, single):
-            each.reset(seed=0)
+        for either in (env, single):
+            either.reset(seed=0)
         first = env.render()
         env.step(noise(env))
         single.step(np.stack([noise(env)] * N) if isinstance(env, gym.Env) else noise(env))

@@ -154,11 +154,11 @@ def test_edit_changes_the_running_episode(window: type[ScriptedWindow]) -> None:
     assert not truncated
 
 
-@for_each(("drawn", "optimal"), [(EDITED, True), (LEVEL, False)])
+@for_each(("action", "optimal"), [(EDITED, True), (LEVEL, False)])
 def test_an_episode_ends_if_the_path_is_optimal_after_an_edit(
-    window: type[ScriptedWindow], drawn: NDArray[np.uint8], optimal: bool
+    window: type[ScriptedWindow], action: NDArray[np.uint8], optimal: bool
 ) -> None:
-    path = solvers.shortest_path(drawn)[None].astype(np.float32)
+    path = solvers.shortest_path(action)[None].astype(np.float32)
     env, (_, _, terminated, _, info) = played(window, path, wall((1, 2)))
     assert (terminated, info["optimal"], info["accuracy"] == 1) == (optimal, optimal, optimal)
     if not terminated:

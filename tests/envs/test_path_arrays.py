@@ -47,25 +47,25 @@ def test_one_and_many_are_path_action_in_one_array(id: str, flat: bool, mode: st
     def expected(observation: Any) -> Any:
         return np.concatenate([observation["maze"], observation["state"]]).reshape(space.shape)
 
-    def same(found: Any, observations: list[Any]) -> None:
-        np.testing.assert_array_equal(np.asarray(found), np.stack(observations))
+    def same(results: Any, observations: list[Any]) -> None:
+        np.testing.assert_array_equal(np.asarray(results), np.stack(observations))
 
     same(many.reset(seed=5)[0], [one.reset(seed=5 + i)[0] for i, one in enumerate(ones)])
     for i, env in enumerate(theirs):
         env.reset(seed=5 + i)
     for action in np.random.default_rng(0).uniform(-1.2, 1.2, (4, 2, *ones[0].action_space.shape)).astype(np.float32):  # type: ignore[misc]
-        found = many.step(torch.from_numpy(action) if output == "torch" else action)
-        steps = [one.step(each) for one, each in zip(ones, action, strict=True)]
-        for (_, *rest), env, each in zip(steps, theirs, action, strict=True):
-            observation, *others = env.step(each.reshape(env.action_space.shape))  # type: ignore[arg-type]
+        results = many.step(torch.from_numpy(action) if output == "torch" else action)
+        steps = [one.step(row) for one, row in zip(ones, action, strict=True)]
+        for (_, *rest), env, row in zip(steps, theirs, action, strict=True):
+            observation, *others = env.step(row.reshape(env.action_space.shape))  # type: ignore[arg-type]
             assert data_equivalence(rest, others, exact=True)
             np.testing.assert_array_equal(steps[theirs.index(env)][0], expected(observation))
-        last = found[4]["final_obs"] if "final_obs" in found[4] else found[0]
-        same(np.stack([np.asarray(each) for each in last]), [step[0] for step in steps])
-        for of_many, of_ones in zip(found[1:4], list(zip(*steps, strict=True))[1:4], strict=True):
+        last = results[4]["final_obs"] if "final_obs" in results[4] else results[0]
+        same(np.stack([np.asarray(row) for row in last]), [step[0] for step in steps])
+        for of_many, of_ones in zip(results[1:4], list(zip(*steps, strict=True))[1:4], strict=True):
             np.testing.assert_array_equal(np.asarray(of_many), of_ones)
     assert many.single_observation_space == space
-    assert all(observation in space for observation in np.asarray(found[0]))
+    assert all(observation in space for observation in np.asarray(results[0]))
 
 
 @every_id

@@ -69,16 +69,16 @@ def test_hand_coded_policy_returns_one() -> None:
 
 
 def test_evaluation_sees_each_level_of_a_set_once() -> None:
-    policy, seen = load("shortest-path-bfs"), []
+    policy, levels = load("shortest-path-bfs"), []
 
     def remember(variables: dict[str, Any], _: Any) -> None:
         if variables["done"]:
-            seen.append(variables["observations"]["maze"].tobytes())
+            levels.append(variables["observations"]["maze"].tobytes())
 
     env = gym.make("MazeShortestPath-v0", levels="random-4", in_order=True)
     evaluate_policy(policy, env, n_eval_episodes=64, callback=remember, warn=False)
     tiles = test_levels("random", 4, "shortest-path", 64).tiles
-    assert seen == [one_hot(level)[None].tobytes() for level in tiles]
+    assert levels == [one_hot(level)[None].tobytes() for level in tiles]
 
 
 class TestPathAction:

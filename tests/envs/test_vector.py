@@ -111,11 +111,11 @@ def play(env: Any, id: str, mode: AutoresetMode, n_steps: int = 60, tensors: str
 
     What was handed out once never changes, whatever becomes of the actions.
     """
-    player, ended, kept = Player(id), None, []
+    player, ended, results = Player(id), None, []
 
     def keep(result: Any) -> Any:
-        kept.append((result, deepcopy(to_numpy(result))))
-        return kept[-1][1]
+        results.append((result, deepcopy(to_numpy(result))))
+        return results[-1][1]
 
     result = keep(env.reset(seed=3))
     yield deepcopy(result)
@@ -130,7 +130,7 @@ def play(env: Any, id: str, mode: AutoresetMode, n_steps: int = 60, tensors: str
         if mode == AutoresetMode.DISABLED and ended.any():
             result = keep(env.reset(options={"reset_mask": ended.copy()}))
             yield deepcopy(result)
-    for handed_out, copy in kept:
+    for handed_out, copy in results:
         assert_equal(to_numpy(handed_out), copy)
 
 
@@ -157,9 +157,9 @@ class TestEquality:
         assert_plays_equally(play(tensors, id, mode, tensors="cpu"), play(make(id, autoreset_mode=mode), id, mode))
 
     def test_a_simulated_gpu(self, id: str, mode: AutoresetMode, gpu: SimulatedGpu) -> None:
-        there = make(id, autoreset_mode=mode, device="cuda", output="torch")
+        on_gpu = make(id, autoreset_mode=mode, device="cuda", output="torch")
         assert_plays_equally(
-            play(there, id, mode, 40, tensors="cuda"), play(make(id, autoreset_mode=mode), id, mode, 40), 1e-6
+            play(on_gpu, id, mode, 40, tensors="cuda"), play(make(id, autoreset_mode=mode), id, mode, 40), 1e-6
         )
 
     @pytest.mark.gpu
@@ -205,8 +205,10 @@ def test_seeds_are_those_of_the_sub_environments(id: str, seed: Any) -> None:
     assert_equal(native.reset(), single.reset())
     assert_same_generators(native, single)
     assert len(native.np_random_seed) == N
-    for got, expected, each in zip(native.np_random_seed, single.np_random_seed, np.resize(seed, N), strict=True):
-        assert got == expected or each is None
+    for got, expected, seed_of_env in zip(
+        native.np_random_seed, single.np_random_seed, np.resize(seed, N), strict=True
+    ):
+        assert got == expected or seed_of_env is None
 
 
 @every_mode
@@ -217,9 +219,11 @@ def test_resets_amid_episodes(mode: AutoresetMode) -> None:
     text, seeds = to_text(LEVELS[0]), itertools.count(100, 100)
     for mask, level, seeded in itertools.product(masks, (None, text), (False, True)):
         options = {"reset_mask": mask, "level": level}
-        given = {key: value for key, value in options.items() if value is not None}
+        reset_options = {key: value for key, value in options.items() if value is not None}
         seed = next(seeds) if seeded else None
-        assert_equal(native.reset(seed=seed, options=given), single.reset(seed=seed, options=dict(given)))
+        assert_equal(
+            native.reset(seed=seed, options=reset_options), single.reset(seed=seed, options=dict(reset_options))
+        )
         assert_same_generators(native, single)
         action = noise(native, next(seeds))
         assert_equal(native.step(action), single.step(action))
@@ -367,9 +371,9 @@ def test_spaces_are_those_of_the_sub_environments_batched(id: str) -> None:
 @for_each("id", [*maze_nca_gym.ENVIRONMENTS, *maze_nca_gym.EVOLVING_ENVIRONMENTS])
 def test_the_autoreset_mode_is_an_attribute_as_gymnasiums_own_vectors_have_it(id: str) -> None:
     for mode in (None, *AutoresetMode, *(mode.value for mode in AutoresetMode)):
-        given: dict[str, Any] = {} if mode is None else {"autoreset_mode": mode}
-        env: Any = gym.make_vec(id, num_envs=2, size=3, n_channels=2, **given)
-        theirs = SyncVectorEnv([lambda: gym.make("CartPole-v1")], **given)
+        options: dict[str, Any] = {} if mode is None else {"autoreset_mode": mode}
+        env: Any = gym.make_vec(id, num_envs=2, size=3, n_channels=2, **options)
+        theirs = SyncVectorEnv([lambda: gym.make("CartPole-v1")], **options)
         assert env.autoreset_mode is env.metadata["autoreset_mode"] is theirs.autoreset_mode
 
 
@@ -379,10 +383,13 @@ def test_metadata_of_one_leaves_the_others() -> None:
 
 
 def test_pictures_of_tensors(gpu: SimulatedGpu) -> None:
-    plain, there = started(small(render_mode="ansi")), started(small(render_mode="ansi", device="cuda", output="torch"))
+    plain, on_gpu = (
+        started(small(render_mode="ansi")),
+        started(small(render_mode="ansi", device="cuda", output="torch")),
+    )
     plain.step(noise(plain))
-    there.step(torch.from_numpy(noise(plain)).to(GPU))
-    assert there.render() == plain.render()
+    on_gpu.step(torch.from_numpy(noise(plain)).to(GPU))
+    assert on_gpu.render() == plain.render()
 
 
 class TestConstructor:

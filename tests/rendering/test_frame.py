@@ -59,9 +59,9 @@ def test_a_frame_is_the_callers_and_the_arrays_stay_as_they_are(snapshot: Snapsh
     before, frame = snapshot.copy(), snapshot.draw()
     assert frame.dtype == np.uint8
     assert frame.flags.c_contiguous
-    kept = frame.copy()
+    copied = frame.copy()
     frame[...] = 7  # drawing on it must not spoil the next
-    assert np.array_equal(snapshot.draw(), kept)
+    assert np.array_equal(snapshot.draw(), copied)
     for name in ("tiles", "channels", "target"):
         assert np.array_equal(getattr(before, name), getattr(snapshot, name))
 
@@ -114,7 +114,7 @@ def test_markers_are_found_in_a_large_maze() -> None:
 
 
 @for_each(
-    ("box", "drawn"),
+    ("box", "expected"),
     [
         ((1, 1, 2, 1), "###.. #.#.. #.#.. ###.."),
         ((0, 0, 2, 1), ".#... .#... ##... ....."),
@@ -127,10 +127,10 @@ def test_markers_are_found_in_a_large_maze() -> None:
         ((-1, 0, 1, 5), "##### ..... ..... ....."),
     ],
 )
-def test_an_outline_is_drawn_where_it_lies_within_the_frame(box: tuple[int, int, int, int], drawn: str) -> None:
+def test_an_outline_is_drawn_where_it_lies_within_the_frame(box: tuple[int, int, int, int], expected: str) -> None:
     frame = blank(4, 5, (0, 0, 0))
     draw_outline(frame, Box(*box), (9, 9, 9))
-    assert " ".join("".join(".#"[pixel] for pixel in row) for row in frame[..., 0] // 9) == drawn
+    assert " ".join("".join(".#"[pixel] for pixel in row) for row in frame[..., 0] // 9) == expected
 
 
 def test_exact_path_is_outlined_and_does_not_hide_the_prediction(snapshot: Snapshot, panel: Panel) -> None:
@@ -160,8 +160,8 @@ def test_heat_maps_show_every_tile_of_their_channel_even_what_is_no_number(snaps
     for step in (snapshot, strange):
         frame = step.draw()
         for channel, panel in layout_of(step).channels:
-            wanted = palette.heat_colours(step.channels[channel], step.tiles == levels.Tile.WALL)
-            assert np.array_equal(frame[panel.area][:: panel.cell, :: panel.cell], wanted)
+            colours = palette.heat_colours(step.channels[channel], step.tiles == levels.Tile.WALL)
+            assert np.array_equal(frame[panel.area][:: panel.cell, :: panel.cell], colours)
 
 
 @for_each("change", [{"step": 5}, {"accuracy": 0.123}, {"title": "other"}])
@@ -176,22 +176,22 @@ def test_step_accuracy_and_title_are_shown_above_the_maze(snapshot: Snapshot, ch
 def test_labels_above_the_maze_do_not_overlap(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, accuracy: float, step: int, size: tuple[int, int] | None
 ) -> None:
-    written: list[tuple[int, int]] = []
+    positions: list[tuple[int, int]] = []
 
     def put(
         frame: object, row: int, col: int, text: str, size: int, colour: object = None, align: str = "left"
     ) -> None:
         if text:
             width = text_width(text, size)
-            written.append((col - width, col) if align == "right" else (col, col + width))
+            positions.append((col - width, col) if align == "right" else (col, col + width))
 
     picture = replace(snapshot, accuracy=accuracy, step=step, title="a title")
     picture.draw(size=size)  # the keys of all frames are drawn once, and are no part of this
     monkeypatch.setattr(frame_module, "put_text", put)
     monkeypatch.setattr(frame_module, "draw_channels", lambda *_: None)
     picture.draw(size=size)
-    assert len(written) == 5
-    for (_, end), (begin, _) in pairwise(sorted(written)):
+    assert len(positions) == 5
+    for (_, end), (begin, _) in pairwise(sorted(positions)):
         assert begin - end >= text_width(" ", 14)
 
 
@@ -223,8 +223,8 @@ def test_names_and_bounds_are_shown_above_the_heat_maps(snapshot: Snapshot) -> N
     ],
 )
 def test_bounds_are_short_and_include_zero(values: list[float], text: str) -> None:
-    both = np.array([[values], [[0, 1]]], np.float32)
-    assert bounds(both) == [text, "0 to 1"]
+    channels = np.array([[values], [[0, 1]]], np.float32)
+    assert bounds(channels) == [text, "0 to 1"]
 
 
 @for_each("name", ["path", "stack_direction", "was_wall_high", "a long name of a channel", "x" * 24])
@@ -253,8 +253,10 @@ def test_the_key_has_the_highlight_and_the_ends_where_there_are_any(snapshot: Sn
             replace(snapshot, tiles=levels.clear_endpoints(snapshot.tiles)),
         )
     )
-    found = [(has_colour(key, palette.HIGHLIGHT), has_colour(key, palette.SOURCE)) for key in (plain, tinted, endless)]
-    assert found == [(False, True), (True, True), (False, False)]
+    colours = [
+        (has_colour(key, palette.HIGHLIGHT), has_colour(key, palette.SOURCE)) for key in (plain, tinted, endless)
+    ]
+    assert colours == [(False, True), (True, True), (False, False)]
     outlined = [int((key == palette.EXACT_PATH).all(axis=-1).sum()) for key in (plain, tinted, endless)]
     assert len(set(outlined)) == 1, "of all samples, that of the exact path alone has its outline"
 

@@ -198,13 +198,13 @@ def test_channels_of_another_policy_forget_what_was_chosen(interface: Interface)
 
 def test_75_channels_are_scrolled() -> None:
     interface = made(of_shape(75, 18, 18))
-    seen = {channel for channel, _ in interface._layout().channels}
-    assert 0 in seen
-    assert 74 not in seen
+    visible = {channel for channel, _ in interface._layout().channels}
+    assert 0 in visible
+    assert 74 not in visible
     for _ in range(100):
         interface.press("page down")
-        seen |= {channel for channel, _ in interface._layout().channels}
-    assert seen == set(range(75))
+        visible |= {channel for channel, _ in interface._layout().channels}
+    assert visible == set(range(75))
     interface.scroll(-1000)
     assert interface._layout().channels[0][0] == 0
 
@@ -240,8 +240,8 @@ def test_a_list_is_chosen_from_by_mouse_or_keys(snapshot: Snapshot, key: str, ac
 def test_a_list_marks_what_is_in_use_and_begins_there(snapshot: Snapshot, running: dict[Action, str]) -> None:
     interface, plain = made(snapshot), made(snapshot)
     interface.take(snapshot, "", running)
-    for each in (interface, plain):
-        each.press("p")
+    for either in (interface, plain):
+        either.press("p")
     in_use = MENUS[Action.POLICY].index("two") if running.get(Action.POLICY) == "two" else None
     assert (interface._display().running, interface._display().chosen) == (in_use, in_use or 0)
     assert np.array_equal(interface.picture(), plain.picture()) == (in_use is None)

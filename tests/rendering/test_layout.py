@@ -119,16 +119,16 @@ class TestWindow:
 
     def test_all_of_75_channels_come_into_view_by_scrolling(self) -> None:
         shape = (18, 18, 75)
-        last_row, seen = window(shape).last_row, set()
+        last_row, visible = window(shape).last_row, set()
         assert last_row > 0
         for row in range(last_row + 1):
             layout = window(shape, row=row)
-            seen |= {channel for channel, _ in layout.channels}
+            visible |= {channel for channel, _ in layout.channels}
             assert layout.scrollbar is not None
             assert layout.thumb is not None
             assert layout.scrollbar.holds(layout.thumb.top, layout.thumb.left)
             assert layout.thumb.top + layout.thumb.height <= layout.scrollbar.top + layout.scrollbar.height
-        assert seen == set(range(75))
+        assert visible == set(range(75))
         assert window(shape, row=999).channels == window(shape, row=last_row).channels
 
     def test_few_channels_are_larger_and_need_no_scrolling(self) -> None:

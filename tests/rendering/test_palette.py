@@ -54,9 +54,9 @@ def test_walls_are_grey_at_zero_and_dimmed_elsewhere() -> None:
 @for_each("factor", [1e-30, 1e-3, 40, 1e30])
 def test_every_map_has_a_scale_of_its_own(factor: float) -> None:
     values = np.linspace(-1, 1, 12, dtype=np.float32).reshape(1, 3, 4)
-    both = palette.heat_colours(np.concatenate([values, values * np.float32(factor)]), np.zeros((3, 4), bool))
-    assert np.abs(both[0].astype(int) - both[1]).max() <= 2
-    assert len(np.unique(both[0].reshape(-1, 3), axis=0)) == 12
+    colours = palette.heat_colours(np.concatenate([values, values * np.float32(factor)]), np.zeros((3, 4), bool))
+    assert np.abs(colours[0].astype(int) - colours[1]).max() <= 2
+    assert len(np.unique(colours[0].reshape(-1, 3), axis=0)) == 12
 
 
 def test_a_map_of_zeros_is_white() -> None:

@@ -39,9 +39,9 @@ def test_gif_merges_rare_colours_but_keeps_frequent_ones(tmp_path: Path) -> None
         frame[:20] = np.stack([ramp % 256, ramp // 5, ramp // 7 + index], axis=-1).reshape(20, 64, 3)
     with Image.open(save_gif(tmp_path / "many.gif", frames)) as image:
         image.seek(2)
-        shown = np.asarray(image.convert("RGB")).astype(int)
-    assert (shown[20:] == 255).all()
-    assert np.abs(shown - frames[2]).mean() < 8
+        pixels = np.asarray(image.convert("RGB")).astype(int)
+    assert (pixels[20:] == 255).all()
+    assert np.abs(pixels - frames[2]).mean() < 8
 
 
 def test_gif_of_an_episode_is_small_and_has_one_palette(tmp_path: Path, snapshot: Snapshot) -> None:

@@ -42,7 +42,7 @@ def window(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Window]:
 
 
 @pytest.fixture
-def opened(window: Window, snapshot: Snapshot) -> Window:
+def stepped(window: Window, snapshot: Snapshot) -> Window:
     """The window after its first step."""
     assert window.show(snapshot) is Request.CONTINUE
     pygame.event.clear()
@@ -72,22 +72,22 @@ def mouse(kind: int, position: tuple[int, int], button: int = 1) -> None:
     pygame.event.post(pygame.event.Event(kind, pos=position, **more))
 
 
-def test_running_shows_every_step_and_asks_for_the_next(opened: Window, snapshot: Snapshot) -> None:
+def test_running_shows_every_step_and_asks_for_the_next(stepped: Window, snapshot: Snapshot) -> None:
     before = screen().copy()
-    assert opened.show(replace(snapshot, step=9_999)) is Request.CONTINUE
+    assert stepped.show(replace(snapshot, step=9_999)) is Request.CONTINUE
     later = screen()
     assert not np.array_equal(before, later)
-    assert np.array_equal(later[: opened._interface.picture().shape[0]], opened._interface.picture())
+    assert np.array_equal(later[: stepped._interface.picture().shape[0]], stepped._interface.picture())
     assert not pygame.mixer.get_init()  # only the display is started
     assert not pygame.joystick.get_init()
 
 
-def test_a_window_that_is_drawn_into_memory_is_not_seen(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not opened.is_seen
+def test_a_window_that_is_drawn_into_memory_is_not_seen(stepped: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not stepped.is_seen
     monkeypatch.setattr(pygame.display, "get_driver", lambda: "x11")
-    assert opened.is_seen
-    opened.close()
-    assert not opened.is_seen
+    assert stepped.is_seen
+    stepped.close()
+    assert not stepped.is_seen
 
 
 def test_speed_is_capped(monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot) -> None:
@@ -102,15 +102,15 @@ def test_speed_is_capped(monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot) ->
 
 def test_fast_steps_are_not_all_drawn(monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    window, drawn = Window(100_000, "fast"), []
+    window, frames = Window(100_000, "fast"), []
     picture = window._interface.picture
-    monkeypatch.setattr(window._interface, "picture", lambda: (drawn.append(1), picture())[1])
+    monkeypatch.setattr(window._interface, "picture", lambda: (frames.append(1), picture())[1])
     start = time.monotonic()
     for step in range(300):
         assert window.show(replace(snapshot, step=step + 1)) is Request.CONTINUE
     elapsed = time.monotonic() - start
     window.close()
-    assert 1 <= len(drawn) <= 60 * elapsed + 2
+    assert 1 <= len(frames) <= 60 * elapsed + 2
 
 
 @for_each(
@@ -134,86 +134,86 @@ def test_a_window_is_closed_for_good(monkeypatch: pytest.MonkeyPatch, snapshot: 
         window.close()
 
 
-def test_keys_ask_and_characters_count_wherever_their_keys_are(opened: Window, snapshot: Snapshot) -> None:
+def test_keys_ask_and_characters_count_wherever_their_keys_are(stepped: Window, snapshot: Snapshot) -> None:
     """All keys are pressed at once, and each `show` answers one."""
     keys = (pygame.K_n, pygame.K_r, pygame.K_RIGHT, pygame.K_PERIOD, pygame.K_LEFT, pygame.K_COMMA)
     press(*keys)
     press(pygame.K_7, unicode=".")
     press(pygame.K_q)
     level, back, step = Request.NEW_LEVEL, Request.BACK, Request.STEP
-    answers = [opened.show(snapshot) for _ in range(8)]
+    answers = [stepped.show(snapshot) for _ in range(8)]
     assert answers == [level, Request.RESTART, step, step, back, back, step, Request.QUIT]
 
 
-def test_space_and_steps_pause_and_choices_are_reported(opened: Window, snapshot: Snapshot) -> None:
+def test_space_and_steps_pause_and_choices_are_reported(stepped: Window, snapshot: Snapshot) -> None:
     press(pygame.K_SPACE, pygame.K_SPACE)
-    assert opened.show(snapshot) is Request.CONTINUE
+    assert stepped.show(snapshot) is Request.CONTINUE
     press(pygame.K_SPACE, pygame.K_RIGHT, pygame.K_RIGHT, pygame.K_SPACE)
-    assert [opened.show(snapshot) for _ in range(3)] == [Request.STEP, Request.STEP, Request.CONTINUE]
+    assert [stepped.show(snapshot) for _ in range(3)] == [Request.STEP, Request.STEP, Request.CONTINUE]
     assert pygame.event.poll().type == pygame.NOEVENT
     press(pygame.K_p, pygame.K_DOWN, pygame.K_RETURN, pygame.K_RIGHT)
-    assert (opened.show(snapshot), opened.choice) == (Request.CHOOSE, (Action.POLICY, "b"))
-    assert opened.show(snapshot) is Request.STEP
+    assert (stepped.show(snapshot), stepped.choice) == (Request.CHOOSE, (Action.POLICY, "b"))
+    assert stepped.show(snapshot) is Request.STEP
     pygame.time.set_timer(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_n, unicode="n"), 90, loops=1)
     start = time.monotonic()
-    assert opened.show(snapshot) is Request.NEW_LEVEL  # a step pauses: only the key, later, ended the wait
+    assert stepped.show(snapshot) is Request.NEW_LEVEL  # a step pauses: only the key, later, ended the wait
     assert time.monotonic() - start > 0.06
 
 
-def test_a_stroke_is_one_edit_after_the_other(opened: Window, snapshot: Snapshot) -> None:
+def test_a_stroke_is_one_edit_after_the_other(stepped: Window, snapshot: Snapshot) -> None:
     """A stroke from the empty (1, 2) over the empty (1, 3) and the wall (1, 4) draws walls and erases none."""
-    mouse(pygame.MOUSEBUTTONDOWN, place_of(opened, 1, 2))
+    mouse(pygame.MOUSEBUTTONDOWN, place_of(stepped, 1, 2))
     for col in (2, 3, 4):
-        mouse(pygame.MOUSEMOTION, place_of(opened, 1, col))
-    mouse(pygame.MOUSEBUTTONUP, place_of(opened, 1, 4))
-    mouse(pygame.MOUSEMOTION, place_of(opened, 3, 2))
+        mouse(pygame.MOUSEMOTION, place_of(stepped, 1, col))
+    mouse(pygame.MOUSEBUTTONUP, place_of(stepped, 1, 4))
+    mouse(pygame.MOUSEMOTION, place_of(stepped, 3, 2))
     edits = []
-    while opened.show(snapshot) is Request.EDIT:
-        edits.append(opened.edit)
+    while stepped.show(snapshot) is Request.EDIT:
+        edits.append(stepped.edit)
     assert edits == [Paint(places, Tile.WALL) for places in (((1, 2),), ((1, 2), (1, 3)), ((1, 3), (1, 4)))]
 
 
 @pytest.mark.parametrize("key", [pygame.K_n, pygame.K_r])
-def test_no_click_reaches_another_level(opened: Window, snapshot: Snapshot, key: int) -> None:
-    mouse(pygame.MOUSEBUTTONDOWN, place_of(opened, 1, 2))
-    assert opened.show(snapshot) is Request.EDIT
+def test_no_click_reaches_another_level(stepped: Window, snapshot: Snapshot, key: int) -> None:
+    mouse(pygame.MOUSEBUTTONDOWN, place_of(stepped, 1, 2))
+    assert stepped.show(snapshot) is Request.EDIT
     press(key)
-    mouse(pygame.MOUSEMOTION, place_of(opened, 1, 3))
-    mouse(pygame.MOUSEBUTTONDOWN, place_of(opened, 3, 2))
-    assert opened.show(snapshot) in (Request.NEW_LEVEL, Request.RESTART)
-    assert opened.show(replace(snapshot, step=0)) is Request.CONTINUE
-    mouse(pygame.MOUSEMOTION, place_of(opened, 1, 2))  # the button is still down: its stroke has ended
-    assert opened.show(snapshot) is Request.CONTINUE
+    mouse(pygame.MOUSEMOTION, place_of(stepped, 1, 3))
+    mouse(pygame.MOUSEBUTTONDOWN, place_of(stepped, 3, 2))
+    assert stepped.show(snapshot) in (Request.NEW_LEVEL, Request.RESTART)
+    assert stepped.show(replace(snapshot, step=0)) is Request.CONTINUE
+    mouse(pygame.MOUSEMOTION, place_of(stepped, 1, 2))  # the button is still down: its stroke has ended
+    assert stepped.show(snapshot) is Request.CONTINUE
 
 
-def test_no_click_reaches_a_level_that_began_by_itself(opened: Window, snapshot: Snapshot) -> None:
-    mouse(pygame.MOUSEBUTTONDOWN, place_of(opened, 1, 2))
-    assert opened.show(replace(snapshot, step=0)) is Request.CONTINUE
+def test_no_click_reaches_a_level_that_began_by_itself(stepped: Window, snapshot: Snapshot) -> None:
+    mouse(pygame.MOUSEBUTTONDOWN, place_of(stepped, 1, 2))
+    assert stepped.show(replace(snapshot, step=0)) is Request.CONTINUE
 
 
-def test_other_buttons_edit_nothing(opened: Window, snapshot: Snapshot) -> None:
+def test_other_buttons_edit_nothing(stepped: Window, snapshot: Snapshot) -> None:
     for button in (2, 3):
-        mouse(pygame.MOUSEBUTTONDOWN, place_of(opened, 1, 2), button)
-    mouse(pygame.MOUSEMOTION, place_of(opened, 1, 3))
-    assert opened.show(snapshot) is Request.CONTINUE
+        mouse(pygame.MOUSEBUTTONDOWN, place_of(stepped, 1, 2), button)
+    mouse(pygame.MOUSEMOTION, place_of(stepped, 1, 3))
+    assert stepped.show(snapshot) is Request.CONTINUE
 
 
 def test_windows_and_levels_of_other_sizes_are_laid_out_anew(
-    opened: Window, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+    stepped: Window, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("maze_nca_gym.rendering.window._SECONDS_OF_A_FRAME", 0)  # else a fast step may not be drawn
     for size in ((700, 500), (60, 30), (1, 1), (400, 900), (1800, 1000)):
         pygame.display.set_mode(size, pygame.RESIZABLE)
         pygame.event.post(pygame.event.Event(pygame.VIDEORESIZE, size=size, w=size[0], h=size[1]))
-        assert opened.show(snapshot) is Request.CONTINUE
-        picture = opened._interface.picture()
+        assert stepped.show(snapshot) is Request.CONTINUE
+        picture = stepped._interface.picture()
         assert np.array_equal(screen(), picture[: size[1], : size[0]])
     for shape, n_channels in (((9, 4), 5), ((1, 1), 1), ((130, 200), 75)):
         tiles = np.zeros(shape, np.uint8)
         channels = np.zeros((n_channels, *shape), np.float32)
         other = replace(snapshot, tiles=tiles, channels=channels, target=tiles > 0, channel_names=None)
-        assert opened.show(other) is Request.CONTINUE
-        assert np.array_equal(screen(), opened._interface.picture())
+        assert stepped.show(other) is Request.CONTINUE
+        assert np.array_equal(screen(), stepped._interface.picture())
 
 
 def test_missing_pygame_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,10 +238,10 @@ def test_without_a_screen_one_line_says_so_and_libraries_are_silent(
     for name in NO_SCREEN:
         monkeypatch.delenv(name, raising=False)
     assert main(["play", "--size", "4"]) == 2
-    written = capfd.readouterr()
-    assert written.out == ""
-    assert len(written.err.splitlines()) == 1
-    assert "window" in written.err
+    output = capfd.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1
+    assert "window" in output.err
 
 
 def test_a_display_that_fails_is_no_screen_and_noise_of_libraries_is_dropped(

@@ -65,20 +65,20 @@ def assert_alike(one: TrainingState, other: TrainingState, tolerance: float = 1e
 
 def flat(state: TrainingState) -> dict[str, torch.Tensor]:
     """Return all tensors of a state by part and name."""
-    return {f"{part}.{name}": tensor for part, some in state.tensors().items() for name, tensor in some.items()}
+    return {f"{part}.{name}": tensor for part, tensors in state.tensors().items() for name, tensor in tensors.items()}
 
 
 def check_that_it_goes_on(config: TrainingConfig, folder: Path, device: torch.device, tolerance: float) -> None:
     """Check that a run of six updates ends like a run that stops after two updates and resumes from its checkpoint."""
     folders = (folder / "whole", folder / "parts")
-    for own, numbers in zip(folders, ([6], [2, 4]), strict=True):
-        own.mkdir()
+    for run_folder, numbers in zip(folders, ([6], [2, 4]), strict=True):
+        run_folder.mkdir()
         for n in numbers:
-            run, state = opened(own, config), TrainingState.start(config, device)
+            run, state = opened(run_folder, config), TrainingState.start(config, device)
             state.restore(run, device)
             for _ in range(n):
                 update(state, state.stream.batch(state.update), Workers(device))
             assert {parameter.device for parameter in state.model.parameters()} == {device}
             read_losses(state)
             state.save(run)
-    assert_alike(*(loaded(own, config) for own in folders), tolerance)
+    assert_alike(*(loaded(run_folder, config) for run_folder in folders), tolerance)

@@ -68,15 +68,15 @@ def train_in(folder: Path, config: TrainingConfig, save: float, out: TextIO) -> 
 
 def fork(work: Callable[[TextIO], object]) -> tuple[int, TextIO]:
     """Start a child process that calls a function; return its id and its lines of output."""
-    here, there = os.pipe()
+    reader, writer = os.pipe()
     child = os.fork()
     if child:
-        os.close(there)
-        return child, os.fdopen(here)
+        os.close(writer)
+        return child, os.fdopen(reader)
     code = FAILED
     try:
-        os.close(here)
-        work(os.fdopen(there, "w"))
+        os.close(reader)
+        work(os.fdopen(writer, "w"))
         code = 0
     except KeyboardInterrupt:
         code = INTERRUPTED
@@ -101,12 +101,12 @@ def finish(*works: Callable[[TextIO], object]) -> list[int]:
 
 def interrupt(folder: Path, config: TrainingConfig, save: float, seed: int, numbers: list[int]) -> None:
     """Run to the end without signals and with signals. About every third child receives its signal while it starts."""
-    rng, whole, pieces = random.Random(seed), folder / "whole", folder / "pieces"
-    whole.mkdir(parents=True)
+    rng, uninterrupted, pieces = random.Random(seed), folder / "whole", folder / "pieces"
+    uninterrupted.mkdir(parents=True)
     pieces.mkdir()
     _ = data.LevelStream(config).validation
     data.held_out(config.sizes[0], config.problem)
-    codes, interrupted = finish(lambda out: train_in(whole, config, save, out)), []
+    codes, interrupted = finish(lambda out: train_in(uninterrupted, config, save, out)), []
     for number in numbers:
         child, lines = fork(lambda out: train_in(pieces, config, save, out))
         with lines:
@@ -116,21 +116,21 @@ def interrupt(folder: Path, config: TrainingConfig, save: float, seed: int, numb
             os.kill(child, number)
             code = ended(child)
         update = loaded(pieces, config).update if (pieces / CHECKPOINT).exists() else -1
-        left = [path.name for path in pieces.glob(".*")]
-        interrupted.append({"code": code, "update": update, "partial": left})
+        leftovers = [path.name for path in pieces.glob(".*")]
+        interrupted.append({"code": code, "update": update, "partial": leftovers})
     codes += finish(lambda out: train_in(pieces, config, save, out))
     (folder / "seen.json").write_text(json.dumps({"codes": codes, "interrupted": interrupted}))
 
 
 def train_together(folder: Path) -> list[int]:
     """Train with two child processes that behave as processes of `torchrun`; return their exit codes."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = str(found.getsockname()[1])
-    both = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0", "TORCHELASTIC_RUN_ID": "forked"}
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        port = str(server.getsockname()[1])
+    environment = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0", "TORCHELASTIC_RUN_ID": "forked"}
 
     def work(rank: str) -> None:
-        os.environ |= {**both, "RANK": rank, "LOCAL_RANK": rank, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        os.environ |= {**environment, "RANK": rank, "LOCAL_RANK": rank, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
         shared_runs.main(folder)
 
     return finish(lambda out: work("0"), lambda out: work("1"))

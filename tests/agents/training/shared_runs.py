@@ -45,9 +45,9 @@ def interrupt_at(update: int) -> None:
 def main(folder: Path) -> None:
     workers = find_workers("cpu")
     for name, config in CONFIGS.items():
-        here = folder / name / str(workers.rank)
-        here.mkdir(parents=True)
-        run = opened(here, config, writes=not workers.rank)
+        run_folder = folder / name / str(workers.rank)
+        run_folder.mkdir(parents=True)
+        run = opened(run_folder, config, writes=not workers.rank)
         state, updates, end = TrainingState.start(config, workers.device), list[float](), "finished"
         if name == "stopped" and workers.rank == 1:
             interrupt_at(STOPPED_AT)
@@ -60,17 +60,17 @@ def main(folder: Path) -> None:
                 lambda line, policy, updates=updates: updates.append(line["update"]),
             )
         except (Diverged, KeyboardInterrupt, ValueError) as error:
-            end = f"{type(error).__name__} {error}".replace(f" from {here / CHECKPOINT}", "")
-        seen = {"end": end, "update": state.update, "lines": updates, "files": [p.name for p in here.iterdir()]}
-        (here / "seen.json").write_text(json.dumps(seen))
+            end = f"{type(error).__name__} {error}".replace(f" from {run_folder / CHECKPOINT}", "")
+        record = {"end": end, "update": state.update, "lines": updates, "files": [p.name for p in run_folder.iterdir()]}
+        (run_folder / "seen.json").write_text(json.dumps(record))
         state.seconds = 0.0
-        content(state, here)
+        content(state, run_folder)
         if name == "stopped":
             workers.any(False)  # the first process has written its checkpoint
             state = loaded(folder / name / "0", config, workers.device)
             run_updates(state, run, workers, Intervals(save=0))
             state.seconds = 0.0
-            content(state, here)
+            content(state, run_folder)
 
 
 if __name__ == "__main__":

@@ -31,8 +31,8 @@ RUNS = {
 
 @pytest.mark.parametrize("options", RUNS.values(), ids=RUNS)
 def test_a_loaded_run_continues_identically(options, tmp_path):
-    whole, first = started(**options), started(**options)
-    make_updates(whole, 8)
+    uninterrupted, first = started(**options), started(**options)
+    make_updates(uninterrupted, 8)
     for n in (0, 1, 3):
         make_updates(first, n)
         first.seconds = 1.5
@@ -41,25 +41,25 @@ def test_a_loaded_run_continues_identically(options, tmp_path):
         assert (second.update, second.seconds) == (first.update, 1.5)
         second.seconds = 0.0
         make_updates(second, 8 - second.update)
-        assert content(second, tmp_path) == content(whole, tmp_path)
+        assert content(second, tmp_path) == content(uninterrupted, tmp_path)
 
 
 def test_a_checkpoint_is_complete(tmp_path):
     """A run that resumes without its moments, its average or its pool ends with other weights."""
-    whole, second = (started(**POOL, ema_decay=0.9, optimiser="soap") for _ in range(2))
-    make_updates(whole, 10)
+    uninterrupted, second = (started(**POOL, ema_decay=0.9, optimiser="soap") for _ in range(2))
+    make_updates(uninterrupted, 10)
     make_updates(second, 9)
     moments, bases = ("left_moments", "right_moments"), ("left_basis", "right_basis")
     for forget in ("exp_avg", "exp_avg_sq", *moments, *bases, "average", "pools"):
         second.save(opened(tmp_path, second.config))
         third = loaded(tmp_path, second.config)
-        for kept in third.optimiser.state.values():
-            kept.get(forget, torch.zeros(1)).zero_()
+        for stored in third.optimiser.state.values():
+            stored.get(forget, torch.zeros(1)).zero_()
         third.pools = {} if forget == "pools" else third.pools
         if forget == "average":
             third.average.load_state_dict(third.model.state_dict())
         make_updates(third, 1)
-        assert content(third, tmp_path) != content(whole, tmp_path)
+        assert content(third, tmp_path) != content(uninterrupted, tmp_path)
 
 
 def test_loading_owns_its_memory(tmp_path):

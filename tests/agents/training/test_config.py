@@ -213,9 +213,9 @@ def test_initial_weights_of_an_nca_are_those_of_the_papers_code():
 @for_each("model", ["GCN", "GAT"])
 def test_initial_weights_of_graph_networks_are_those_of_the_papers_code(model):
     usual, paper = (initial_weights(model, initialisation=name) for name in ("usual", "paper"))
-    drawn = {name for name in usual if not torch.equal(usual[name], paper[name])}
-    assert drawn == {"layers.0.lin.weight", "layers.0.bias"}
-    for name in drawn:
+    differing = {name for name in usual if not torch.equal(usual[name], paper[name])}
+    assert differing == {"layers.0.lin.weight", "layers.0.bias"}
+    for name in differing:
         assert paper[name].std().item() == pytest.approx(0.01, rel=0.3)
         assert paper[name].mean().abs() < 0.005
 

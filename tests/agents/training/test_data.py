@@ -129,22 +129,22 @@ def test_some_levels_have_no_border():
         edges = (tiles[:, 0], tiles[:, -1], tiles[:, :, 0], tiles[:, :, -1])
         return np.all([(edge == levels.Tile.WALL).all(axis=1) for edge in edges], axis=0).sum()
 
-    both = {"families": ("random", "perfect"), "sizes": (10,)}
-    assert n_framed(LevelStream(tiny(**both, batch_size=40, borderless=0.25)), 0) == 30
-    few = LevelStream(tiny(**both, batch_size=2, borderless=0.5, n_updates=60))  # half a level of each family
+    options = {"families": ("random", "perfect"), "sizes": (10,)}
+    assert n_framed(LevelStream(tiny(**options, batch_size=40, borderless=0.25)), 0) == 30
+    few = LevelStream(tiny(**options, batch_size=2, borderless=0.5, n_updates=60))  # half a level of each family
     assert 40 < sum(n_framed(few, update) for update in range(60)) < 80
 
 
 def test_a_fixed_set_is_seen_once_an_epoch_in_another_order_even_if_it_is_smaller_than_a_batch():
     stream = LevelStream(tiny(n_levels=20, n_updates=15))
-    seen = [content for update in range(15) for content in contents(stream.batch(update))]
-    epochs = [seen[start : start + 20] for start in range(0, 120, 20)]
+    levels = [content for update in range(15) for content in contents(stream.batch(update))]
+    epochs = [levels[start : start + 20] for start in range(0, 120, 20)]
     assert all(Counter(epoch) == Counter(epochs[0]) for epoch in epochs)
     assert len(set(epochs[0])) == 20
     assert len({tuple(epoch) for epoch in epochs}) == 6
     stream = LevelStream(tiny(n_levels=3, batch_size=7, n_updates=6))
-    seen = Counter(content for update in range(6) for content in contents(stream.batch(update)))
-    assert sorted(seen.values()) == [14, 14, 14]
+    levels = Counter(content for update in range(6) for content in contents(stream.batch(update)))
+    assert sorted(levels.values()) == [14, 14, 14]
 
 
 def test_sizes_join_one_after_the_other():
@@ -160,7 +160,7 @@ def test_sizes_join_one_after_the_other():
 
 def orbit(tiles: np.ndarray) -> set[bytes]:
     """Return the bytes of a level in all its eight orientations."""
-    return {np.rot90(each, turns).tobytes() for each in (tiles, tiles.T) for turns in range(4)}
+    return {np.rot90(grid, turns).tobytes() for grid in (tiles, tiles.T) for turns in range(4)}
 
 
 def own_levels(tmp_path: Path, n: int = 6, size: int = 6, **options) -> levels.LevelSet:
@@ -174,10 +174,10 @@ def given(tmp_path: Path, **options) -> TrainingConfig:
 
 
 def test_batches_of_a_level_set_hold_its_levels_and_no_others(tmp_path):
-    own = {level.tobytes() for level in own_levels(tmp_path).tiles}
+    level_bytes = {level.tobytes() for level in own_levels(tmp_path).tiles}
     stream = LevelStream(given(tmp_path))
     batches = [stream.batch(update) for update in range(6)]
-    assert {level.tobytes() for batch in batches for level in batch.tiles} == own
+    assert {level.tobytes() for batch in batches for level in batch.tiles} == level_bytes
     for batch in batches:
         np.testing.assert_array_equal(batch.target, shortest_path(batch.tiles))
     assert equal(batches[0], LevelStream(given(tmp_path)).batch(0))
@@ -202,11 +202,11 @@ def test_copies_that_are_held_out_stay_as_they_were(tmp_path):
 
 
 def test_a_pool_of_a_level_set(tmp_path):
-    own = own_levels(tmp_path)
+    level_set = own_levels(tmp_path)
     stream = LevelStream(given(tmp_path, **POOL | {"pool_edited": 0.0, "sizes": (6,)}, pool_fresh=0.0, dihedral=True))
     assert stream.batch(0).tiles.shape == (0, 8, 8)
-    known = set().union(*map(orbit, own.tiles))
-    assert {level.tobytes() for level in stream.draw(np.random.default_rng(0), 9, 6).tiles} <= known
+    orbits = set().union(*map(orbit, level_set.tiles))
+    assert {level.tobytes() for level in stream.draw(np.random.default_rng(0), 9, 6).tiles} <= orbits
 
 
 @for_each(
@@ -224,11 +224,11 @@ def test_level_sets_that_cannot_be_trained_on_are_refused_before_anything_is_wri
 
 
 def test_a_run_validates_on_its_own_validation_set(tmp_path):
-    own = own_levels(tmp_path, n=1030)
+    level_set = own_levels(tmp_path, n=1030)
     config = tiny(sizes=(4, 6), validation_set=str(tmp_path / "own.npz"))
     batch = LevelStream(config).validation
-    np.testing.assert_array_equal(batch.tiles, own.tiles[:1024])
-    np.testing.assert_array_equal(batch.target, shortest_path(own.tiles[:1024]))
+    np.testing.assert_array_equal(batch.tiles, level_set.tiles[:1024])
+    np.testing.assert_array_equal(batch.target, shortest_path(level_set.tiles[:1024]))
     validation_levels("random", 6, "shortest-path", 20).save(tmp_path / "own.npz")
     assert len(LevelStream(config).validation) == 20, "levels of the package's own validation set may be there"
 
@@ -248,9 +248,9 @@ def test_a_run_validates_on_its_own_validation_set(tmp_path):
 )
 def test_validation_sets_that_do_not_fit(tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
-    own = own_levels(tmp_path)
-    levels.LevelSet(own.tiles[4:]).save("two.npz")
-    levels.LevelSet(np.ascontiguousarray(own.tiles[4:, ::-1])).save("mirrored.npz")
+    level_set = own_levels(tmp_path)
+    levels.LevelSet(level_set.tiles[4:]).save("two.npz")
+    levels.LevelSet(np.ascontiguousarray(level_set.tiles[4:, ::-1])).save("mirrored.npz")
     assert len(LevelStream(given(tmp_path, validation_set="mirrored.npz")).validation) == 2
     refused(message, train, given(tmp_path, **options), out="run", device="cpu")
     assert not (tmp_path / "run").exists()
@@ -308,23 +308,23 @@ def test_held_out_levels_follow_the_registered_names(door, monkeypatch, tmp_path
     def held_out(tiles):
         if door == "training":
             return is_held_out(tiles, find_task("mine"))
-        seen = []
-        monkeypatch.setattr(evolution, "different_levels", lambda *given: seen.append(given[-1]) or tiles)
+        reserved = []
+        monkeypatch.setattr(evolution, "different_levels", lambda *arguments: reserved.append(arguments[-1]) or tiles)
         evolve(NCA(4, 2, n_iterations=1, task="mine"), out=tmp_path, overwrite=True, n=len(tiles), rounds=0, size=6)
-        return is_reserved(tiles, *seen)
+        return is_reserved(tiles, *reserved)
 
     for turns in range(2):
         mark = partial(lambda rng, tiles, turns: np.rot90(tiles, 2 * turns, (1, 2)).copy(), turns=turns)
         register_task(replace(SHORTEST_PATH, name="mine", mark=mark))
         assert held_out(test_levels("perfect", 6, "mine", 40).tiles).all()
     register_family("own", Family("random", "open space", ({"wall_probability": 0.1},)))
-    own = test_levels("own", 6, "mine", 40)
-    assert held_out(own.tiles).all()
-    own.save(tmp_path / "own.npz")
+    levels = test_levels("own", 6, "mine", 40)
+    assert held_out(levels.tiles).all()
+    levels.save(tmp_path / "own.npz")
     with pytest.raises(ValueError, match=r"40 of 40 levels of .* are in test sets"):
         LevelStream(tiny(task="mine", sizes=(6,), level_set=str(tmp_path / "own.npz")))
     FAMILIES.remove("own")
-    assert not held_out(own.tiles).any()
+    assert not held_out(levels.tiles).any()
 
 
 def test_training_sees_nothing_that_is_held_out(monkeypatch):
@@ -332,8 +332,8 @@ def test_training_sees_nothing_that_is_held_out(monkeypatch):
     sets = [named(family, 6, "shortest-path") for family in FAMILIES for named in (test_levels, validation_levels)]
     held_out = {tiles.tobytes() for one in sets for tiles in one.tiles}
     config = tiny(families=("perfect", "random"), batch_size=200)
-    drawn = [*contents(LevelStream(config).batch(0)), *contents(LevelStream(tiny(n_levels=100)).batch(0))]
-    assert not held_out & set(drawn)
+    levels = [*contents(LevelStream(config).batch(0)), *contents(LevelStream(tiny(n_levels=100)).batch(0))]
+    assert not held_out & set(levels)
     monkeypatch.setattr(data, "held_out", lambda size, task: np.empty(0, np.uint64))
     assert held_out & set(contents(LevelStream(config).batch(0)))
 
@@ -375,10 +375,10 @@ def n_producers() -> int:
 def test_batches_made_ahead_are_those_of_the_stream_in_order(n_updates, start):
     stream = CountedStream(tiny(n_updates=n_updates, batch_size=1))
     with made_ahead(stream, start) as batches:
-        made = list(batches)
-    assert stream.asked == len(made) == n_updates - start
+        ahead = list(batches)
+    assert stream.asked == len(ahead) == n_updates - start
     plain = LevelStream(stream.config)
-    assert all(equal(batch, plain.batch(start + i)) for i, batch in enumerate(made))
+    assert all(equal(batch, plain.batch(start + i)) for i, batch in enumerate(ahead))
     assert not n_producers()
 
 

@@ -28,15 +28,15 @@ def edit(tiles, pool, seed=0):
 def test_three_of_ten_become_other_levels():
     tiles, pool = levels(N).tiles, levels(5, size=10).tiles
     edited = edit(tiles, pool)
-    known = {level.tobytes() for level in pool}
-    assert {level.tobytes() for level in edited[:N_REPLACED]} == known
-    assert not known & {level.tobytes() for level in edited[N_REPLACED:]}
+    pool_levels = {level.tobytes() for level in pool}
+    assert {level.tobytes() for level in edited[:N_REPLACED]} == pool_levels
+    assert not pool_levels & {level.tobytes() for level in edited[N_REPLACED:]}
 
 
 def test_four_of_ten_get_one_gap_inside():
     tiles = levels(N).tiles
-    opened = slice(N_REPLACED, N_REPLACED + N_OPENED)
-    before, after = tiles[opened], edit(tiles, tiles)[opened]
+    with_gap = slice(N_REPLACED, N_REPLACED + N_OPENED)
+    before, after = tiles[with_gap], edit(tiles, tiles)[with_gap]
     changed = before != after
     assert (changed.sum(axis=(1, 2)) == 1).all()
     assert (before[changed] == Tile.WALL).all()

@@ -93,12 +93,12 @@ def test_the_fitness_of_levels_is_what_the_update_saw_of_them():
     fresh = rollout_paths(state, newcomers.tiles)
     make_updates(state, 1)
     population = state.evolution.population
-    seen = np.unique(replayed)
+    replayed_places = np.unique(replayed)
     members = Batch(population.tiles[:16], population.targets[:16].copy())
     regrets = measured_by(population.config, torch.from_numpy(before), members).numpy()[:, 0]
-    np.testing.assert_allclose(population.members["fitness"][seen], regrets[seen], rtol=1e-4)
-    others = np.setdiff1d(np.arange(16), seen)
-    assert (population.members["fitness"][others] == members.target.mean(axis=(1, 2))[others]).all()
+    np.testing.assert_allclose(population.members["fitness"][replayed_places], regrets[replayed_places], rtol=1e-4)
+    other_places = np.setdiff1d(np.arange(16), replayed_places)
+    assert (population.members["fitness"][other_places] == members.target.mean(axis=(1, 2))[other_places]).all()
     entered = population.members["fitness"][16:]
     np.testing.assert_allclose(
         entered, measured_by(population.config, torch.from_numpy(fresh), newcomers)[:, 0], rtol=1e-4
@@ -162,15 +162,15 @@ def test_offspring_that_are_held_out_never_enter(monkeypatch, task):
     options = {**EVOLVING, "task": task, "capacity": 40, "n_levels": 20, "n_updates": 3}
     free = started(**options)
     make_updates(free, 3)
-    (made,) = offspring
-    assert {one.tobytes() for one in made} <= tiles_of(free), "there is room for all"
-    planted = np.sort(level_hashes(made[::2]))
+    (child,) = offspring
+    assert {one.tobytes() for one in child} <= tiles_of(free), "there is room for all"
+    planted = np.sort(level_hashes(child[::2]))
     careful = started(**options)
     make_updates(careful, 2)
     monkeypatch.setattr(evolving_levels, "held_out", lambda size, task: planted)
     make_updates(careful, 1)
-    assert not {one.tobytes() for one in made[::2]} & tiles_of(careful)
-    assert {one.tobytes() for one in made[1::2]} <= tiles_of(careful)
+    assert not {one.tobytes() for one in child[::2]} & tiles_of(careful)
+    assert {one.tobytes() for one in child[1::2]} <= tiles_of(careful)
 
 
 def test_metrics_tell_of_the_population_and_it_is_kept(tmp_path):
@@ -211,11 +211,11 @@ def test_the_population_of_a_checkpoint_is_needed_to_go_on(tmp_path):
     state = started(**EVOLVING)
     make_updates(state, 8)
     state.save(opened(tmp_path / "run", state.config))
-    whole, forgetful = (loaded(tmp_path / "run", state.config) for _ in range(2))
-    assert whole.evolution.regret > 0
+    complete, forgetful = (loaded(tmp_path / "run", state.config) for _ in range(2))
+    assert complete.evolution.regret > 0
     n = len(forgetful.evolution.population)
     forgetful.evolution.population.update(np.arange(n), np.ones(n), np.zeros(n))
-    for state in (whole, forgetful):
+    for state in (complete, forgetful):
         make_updates(state, 4)
-    assert tiles_of(whole) != tiles_of(forgetful)
-    assert content(whole, tmp_path) != content(forgetful, tmp_path)
+    assert tiles_of(complete) != tiles_of(forgetful)
+    assert content(complete, tmp_path) != content(forgetful, tmp_path)

@@ -31,9 +31,9 @@ def walk(steps: np.ndarray, start: tuple[int, int]) -> np.ndarray:
     path, at = np.zeros(steps.shape[1:], bool), start
     while not path[at]:
         path[at] = True
-        taken = np.flatnonzero(steps[(slice(None), *at)])
-        assert len(taken) <= 1
-        for row, col in [list(STEPS.values())[index] for index in taken]:
+        directions = np.flatnonzero(steps[(slice(None), *at)])
+        assert len(directions) <= 1
+        for row, col in [list(STEPS.values())[index] for index in directions]:
             at = at[0] + row, at[1] + col
     return path
 
@@ -50,10 +50,10 @@ def walk(steps: np.ndarray, start: tuple[int, int]) -> np.ndarray:
 )
 def test_first_steps_are_those_of_solutions_from_every_tile(generator, options, size, order):
     levels = generate(np.random.default_rng(0), 4, size, generator, endpoints=True, **options)
-    shown = first_steps(levels, order)
-    assert shown.channels.shape == (4, 4, *levels.shape[1:])
-    assert shown.channels.dtype == np.bool_
-    for tiles, steps, away in zip(levels, shown.channels, shown.after, strict=True):
+    guidance = first_steps(levels, order)
+    assert guidance.channels.shape == (4, 4, *levels.shape[1:])
+    assert guidance.channels.dtype == np.bool_
+    for tiles, steps, away in zip(levels, guidance.channels, guidance.after, strict=True):
         to_target = distances(tiles, np.argwhere(tiles == Tile.TARGET)[0])
         assert np.array_equal(away, np.maximum(to_target, 0))
         assert not steps[:, to_target <= 0].any(), "at walls, at the target and out of its reach"
@@ -65,9 +65,9 @@ def test_first_steps_are_those_of_solutions_from_every_tile(generator, options, 
 @pytest.mark.parametrize("size", [6, 9, (4, 11)])
 def test_branches_of_trees_lead_from_the_centre_along_a_longest_path(size, order):
     levels = generate(np.random.default_rng(0), 6, size, "perfect", endpoints=False)
-    shown = branches(levels, order)
-    assert (shown.channels.shape, shown.channels.dtype) == ((6, 8, *levels.shape[1:]), np.bool_)
-    for tiles, channels, after in zip(levels, shown.channels, shown.after, strict=True):
+    guidance = branches(levels, order)
+    assert (guidance.channels.shape, guidance.channels.dtype) == ((6, 8, *levels.shape[1:]), np.bool_)
+    for tiles, channels, after in zip(levels, guidance.channels, guidance.after, strict=True):
         eccentricity = eccentricities(tiles)
         free = eccentricity >= 0
         centres = free & (eccentricity == eccentricity[free].min())
@@ -101,8 +101,8 @@ def test_the_loss_against_numpy():
     of_levels = (((states[:, :, 1:5] - steps) ** 2).sum(axis=2) * counted).mean(axis=(2, 3))
     assert of_levels.max() > 100 > 1 > of_levels.min()
     expected = np.where(of_levels > 1, 1 + np.log(of_levels), of_levels).mean(axis=1)
-    given = [torch.from_numpy(state) for state in states]
-    losses = guidance_losses(given, torch.from_numpy(steps).float(), torch.from_numpy(counted))
+    tensors = [torch.from_numpy(state) for state in states]
+    losses = guidance_losses(tensors, torch.from_numpy(steps).float(), torch.from_numpy(counted))
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
 
 
@@ -112,11 +112,11 @@ def test_guidance_counts_after_its_distance(weight):
     ((guided,), (plain,)) = (make_updates(started(**options, guidance=g), 1) for g in (weight, 0.0))
     state = started(**options)
     batch = LevelStream(state.config).batch(0)
-    shown, added = first_steps(batch.tiles), 0.0
-    assert (shown.after > 8).any()
+    guidance, added = first_steps(batch.tiles), 0.0
+    assert (guidance.after > 8).any()
     for n in (4, 8):
-        reached = rollout(state.model, torch.from_numpy(one_hot(batch.tiles)), n)[:, 1:5].detach().numpy()
-        squares = ((reached - shown.channels) ** 2).sum(axis=1) * (shown.after <= n)
+        channels = rollout(state.model, torch.from_numpy(one_hot(batch.tiles)), n)[:, 1:5].detach().numpy()
+        squares = ((channels - guidance.channels) ** 2).sum(axis=1) * (guidance.after <= n)
         added += squares.mean(axis=(1, 2)).clip(max=1).mean()
         assert squares.mean(axis=(1, 2)).max() < 1
     assert guided == pytest.approx(plain + weight * added, rel=1e-4)
@@ -138,8 +138,8 @@ def test_a_task_of_ones_own_brings_its_guidance():
     assert state.model.channel_names[1:] == ("wall", "free", "hidden_3", "hidden_4")
     tiles = LevelStream(state.config).batch(0).tiles
     maze = one_hot(tiles, 2)
-    reached = rollout(started(**options).model, torch.from_numpy(maze), 4)[:, 1:3].detach().numpy()
-    added = ((reached - maze[:, ::-1]) ** 2).sum(axis=1).mean(axis=(1, 2)).clip(max=1).mean()
+    channels = rollout(started(**options).model, torch.from_numpy(maze), 4)[:, 1:3].detach().numpy()
+    added = ((channels - maze[:, ::-1]) ** 2).sum(axis=1).mean(axis=(1, 2)).clip(max=1).mean()
     assert guided == pytest.approx(plain + added, rel=1e-4)
 
 

@@ -31,23 +31,23 @@ EVERY_UPDATE = "0"
 
 def seen(runs: Path, name: str) -> list[dict[str, Any]]:
     """Return the record of a child process that received a signal."""
-    found = json.loads((runs / name / "seen.json").read_text())
-    assert found["codes"] == [0, 0], (runs / "stderr").read_text()
-    return found["interrupted"]
+    record = json.loads((runs / name / "seen.json").read_text())
+    assert record["codes"] == [0, 0], (runs / "stderr").read_text()
+    return record["interrupted"]
 
 
 def assert_same_ends(folder: Path, config: str) -> None:
     """Check that two runs ended with equal weights, moments, averages, pools and populations, and left nothing else."""
-    whole, pieces = folder / "whole", folder / "pieces"
-    assert (whole / MODEL).read_bytes() == (pieces / MODEL).read_bytes()
-    states = [loaded(run, interrupted_run.CONFIGS[config]) for run in (whole, pieces)]
+    uninterrupted, pieces = folder / "whole", folder / "pieces"
+    assert (uninterrupted / MODEL).read_bytes() == (pieces / MODEL).read_bytes()
+    states = [loaded(run, interrupted_run.CONFIGS[config]) for run in (uninterrupted, pieces)]
     for state in states:
         state.seconds = 0.0
     assert content(states[0], folder) == content(states[1], folder)
     levels = {LEVELS} if states[0].config.evolve else set()
     assert {path.name for path in pieces.iterdir()} == {DESCRIPTION, CHECKPOINT, MODEL} | levels
     for name in levels:
-        assert (whole / name).read_bytes() == (pieces / name).read_bytes()
+        assert (uninterrupted / name).read_bytes() == (pieces / name).read_bytes()
 
 
 def test_killed_again_and_again_a_run_ends_with_the_same_weights(forked_runs):
@@ -123,11 +123,11 @@ def test_asked_to_stop_after_the_last_update_a_run_is_finished(tmp_path):
 
 
 def test_a_second_ctrl_c_interrupts_at_once_and_a_second_sigterm_does_not():
-    with asked_to_stop() as asked:
-        assert not asked()
+    with asked_to_stop() as is_asked:
+        assert not is_asked()
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGTERM)
-        assert asked()
+        assert is_asked()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
 
@@ -136,9 +136,9 @@ def test_ignored_signals_stay_ignored():
     """Shell scripts ignore Ctrl-C in background processes."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with asked_to_stop() as asked:
+        with asked_to_stop() as is_asked:
             signal.raise_signal(signal.SIGINT)
-            assert not asked()
+            assert not is_asked()
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
@@ -210,8 +210,8 @@ def test_an_interrupted_run_has_the_same_metrics(tmp_path, monkeypatch, without_
             state = loaded(folder, state.config)
             assert state.update == 8
         go_on(folder, state)
-    whole, pieces = ((tmp_path / name / "metrics.jsonl").read_bytes() for name in ("whole", "pieces"))
-    assert whole == pieces
+    uninterrupted, pieces = ((tmp_path / name / "metrics.jsonl").read_bytes() for name in ("whole", "pieces"))
+    assert uninterrupted == pieces
 
 
 def test_asked_before_a_run_begins_it_ends_after_one_update(tmp_path):
@@ -251,10 +251,10 @@ def test_a_run_that_explodes_leaves_the_checkpoint_before(save, tmp_path):
     state = started(learning_rate=10.0, ema_decay=0.9)
     with pytest.raises(Diverged, match=r"before update [0-9]+ the loss was [0-9.e+]+, the norm of its gradient "):
         train_in(tmp_path, state, Intervals(log=1, validate=100, save=save))
-    left = loaded(tmp_path, state.config)
-    assert left.update == (state.update if save == 0 else 0)
+    checkpoint = loaded(tmp_path, state.config)
+    assert checkpoint.update == (state.update if save == 0 else 0)
     assert 0 < state.update < 12
     load_model(tmp_path / MODEL)
     assert {path.name for path in tmp_path.iterdir()} == {DESCRIPTION, CHECKPOINT, MODEL}
     with pytest.raises(Diverged):
-        train_in(tmp_path, left, Intervals(log=1, validate=100, save=save))
+        train_in(tmp_path, checkpoint, Intervals(log=1, validate=100, save=save))

@@ -37,8 +37,8 @@ def showing(path: np.ndarray) -> torch.Tensor:
 @pytest.mark.parametrize("nearest_solution", [1e-9, 0.3, 0.75, 1.0])
 def test_the_nearest_optimum_less_what_the_canonical_one_counts_for(certainty, nearest_solution):
     assert (CANONICAL != OTHER).sum() == 6, "three tiles each of their own"
-    wanted = _nearest_optima(ONE, showing(certainty * OTHER), nearest_solution, "ULDR")[0].numpy()
-    assert np.array_equal(wanted, OTHER if min(certainty, 1) > 1 - nearest_solution else CANONICAL)
+    targets = _nearest_optima(ONE, showing(certainty * OTHER), nearest_solution, "ULDR")[0].numpy()
+    assert np.array_equal(targets, OTHER if min(certainty, 1) > 1 - nearest_solution else CANONICAL)
 
 
 def test_a_state_that_has_exploded_is_no_error_here():
@@ -53,9 +53,9 @@ def test_updates_use_the_nearest_solution(task):
     batch = LevelStream(state.config).batch(0)
     maze = torch.from_numpy(one_hot(batch.tiles, state.model.n_tiles))
     with torch.no_grad():
-        reached = [after[:, 0].numpy() for after in rollout(state.model, maze, [4, 8])]
-    wanted = best_path(batch.tiles, reached[-1].clip(0, 1) + 0.2 * batch.target)
-    expected = sum(((path - wanted) ** 2).mean() for path in reached)
+        paths = [after[:, 0].numpy() for after in rollout(state.model, maze, [4, 8])]
+    targets = best_path(batch.tiles, paths[-1].clip(0, 1) + 0.2 * batch.target)
+    expected = sum(((path - targets) ** 2).mean() for path in paths)
     (lenient,) = make_updates(state, 1)
     assert lenient == pytest.approx(expected, rel=1e-4)
 

@@ -125,8 +125,10 @@ def test_the_options_of_an_architecture_are_what_its_constructor_takes(name):
     if name in ("GCN", "GAT"):
         pytest.importorskip("torch_geometric")
     kinds = options_of(ARCHITECTURES[name]), options_of_call(model_class(name), leave_out=(*GIVEN, "channel_names"))
-    said, taken = ([(each.name, each.type, each.default, each.help) for each in kind.values()] for kind in kinds)
-    assert said == taken
+    options, arguments = (
+        [(option.name, option.type, option.default, option.help) for option in kind.values()] for kind in kinds
+    )
+    assert options == arguments
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,8 @@ def test_every_option_works_as_on_the_cpu(
 ) -> None:
     config = tiny(**options)
     run_in_pytorch(monkeypatch)
-    there = run(config, GPU)
-    assert_alike(there, run(config, CPU), 3e-2 if config.precision == "bfloat16" else 1e-3)
+    on_gpu = run(config, GPU)
+    assert_alike(on_gpu, run(config, CPU), 3e-2 if config.precision == "bfloat16" else 1e-3)
 
 
 @pytest.mark.parametrize("name", ["healing", "paper-diameter-evolved"])
@@ -67,14 +67,14 @@ def test_the_loop_waits_at_lines_and_checkpoints_alone(gpu: SimulatedGpu, tmp_pa
 def test_only_products_of_the_network_are_in_tf32(
     precision: str, gpu: SimulatedGpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: dict[str, set[bool]] = {}
+    settings: dict[str, set[bool]] = {}
     before = tf32_allowed()
 
     def watch(where: Any, name: str) -> None:
         plain = getattr(where, name)
 
         def watched(*args: Any, **more: Any) -> Any:
-            seen[name] = seen.get(name, set()) | tf32_allowed()
+            settings[name] = settings.get(name, set()) | tf32_allowed()
             return plain(*args, **more)
 
         monkeypatch.setattr(where, name, watched)
@@ -84,7 +84,7 @@ def test_only_products_of_the_network_are_in_tf32(
     config = tiny(precision=precision, optimiser="soap", n_updates=1)
     run_updates(TrainingState.start(config, GPU), opened(tmp_path, config), Workers(GPU), Intervals(log=1, validate=1))
     learns = {precision == "tf32"}
-    assert seen == {"__call__": learns | {False}, "backward": learns, "step": {False}, "validate": {False}}
+    assert settings == {"__call__": learns | {False}, "backward": learns, "step": {False}, "validate": {False}}
     assert tf32_allowed() == before
 
 
@@ -108,13 +108,13 @@ def test_the_command_trains_on_the_gpu(gpu: SimulatedGpu, tmp_path: Path, capsys
 
 
 def test_several_gpus_agree_on_an_end_at_lines_alone(gpu: SimulatedGpu, tmp_path: Path) -> None:
-    asked: list[int] = []
+    updates: list[int] = []
 
     class Pair(Workers):
         size = 2
 
         def any(self, flag: bool) -> bool:
-            asked.append(state.update)
+            updates.append(state.update)
             return flag
 
         def gather(self, share: torch.Tensor) -> torch.Tensor:
@@ -122,4 +122,4 @@ def test_several_gpus_agree_on_an_end_at_lines_alone(gpu: SimulatedGpu, tmp_path
 
     state = TrainingState.start(small("fast"), GPU)
     run_updates(state, opened(tmp_path, state.config), Pair(GPU), Intervals(log=2, validate=6))
-    assert asked == [2, 4]
+    assert updates == [2, 4]

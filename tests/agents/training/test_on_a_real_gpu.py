@@ -54,11 +54,11 @@ def test_updates_wait_for_nothing(name: str) -> None:
 def test_fifty_updates_are_nearly_those_of_the_cpu(name: str, precision: str, tolerance: float) -> None:
     """The first updates are equal; later updates drift apart by rounding."""
     config = changed(small(name), n_updates=50)
-    there, here = run(changed(config, precision=precision), GPU), run(config, CPU)
-    for state in (there, here):
+    on_gpu, on_cpu = run(changed(config, precision=precision), GPU), run(config, CPU)
+    for state in (on_gpu, on_cpu):
         read_losses(state)
-    assert there.losses[:5] == pytest.approx(here.losses[:5], rel=tolerance)
-    assert np.mean(there.losses[-10:]) == pytest.approx(np.mean(here.losses[-10:]), rel=0.2)
+    assert on_gpu.losses[:5] == pytest.approx(on_cpu.losses[:5], rel=tolerance)
+    assert np.mean(on_gpu.losses[-10:]) == pytest.approx(np.mean(on_cpu.losses[-10:]), rel=0.2)
 
 
 @pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])

@@ -35,7 +35,7 @@ def opened(path, config, update=0, **options):
 
 
 @pytest.fixture
-def now(monkeypatch):
+def clock(monkeypatch):
     """The clock of reports, [seconds], which a test can advance."""
     seconds = [0.0]
     monkeypatch.setattr(reports.time, "monotonic", lambda: seconds[0])
@@ -48,18 +48,18 @@ def policy():
 
 
 def test_a_tracker_of_ones_own_receives_each_line(tmp_path):
-    seen, lines = [], [logged(50), logged(100, **SCORES)]
-    with opened(tmp_path, CONFIG, on_update=seen.append) as report:
+    received, lines = [], [logged(50), logged(100, **SCORES)]
+    with opened(tmp_path, CONFIG, on_update=received.append) as report:
         for line in lines:
             report(line, None)
-    assert seen == lines
+    assert received == lines
 
 
 class TestProgressLine:
-    def test_without_a_terminal_a_line_now_and_then_and_the_last(self, tmp_path, now, capsys):
+    def test_without_a_terminal_a_line_now_and_then_and_the_last(self, tmp_path, clock, capsys):
         with opened(tmp_path, CONFIG) as report:
             for update in range(10, 101, 10):
-                now[0] += 4
+                clock[0] += 4
                 report(logged(update, **(SCORES if update == 20 else {})), None)
         assert capsys.readouterr().out.splitlines() == [
             "update 10 of 100, loss 0.1000, 640 levels/s, 36 s left",
@@ -68,13 +68,13 @@ class TestProgressLine:
             "update 100 of 100, loss 0.0100, 5x5 complete 12.5 %, 640 levels/s",
         ]
 
-    def test_a_resumed_run_remembers_its_validation_and_times_this_session_alone(self, tmp_path, now, capsys):
+    def test_a_resumed_run_remembers_its_validation_and_times_this_session_alone(self, tmp_path, clock, capsys):
         with opened(tmp_path, CONFIG) as report:
             report(logged(50, **SCORES), None)
         capsys.readouterr()
-        now[0] = 1000.0
+        clock[0] = 1000.0
         with opened(tmp_path, CONFIG, 50) as report:
-            now[0] += 90
+            clock[0] += 90
             report(logged(60), None)
         assert (
             capsys.readouterr().out == "update 60 of 100, loss 0.0167, 5x5 complete 12.5 %, 640 levels/s, 6 min left\n"
@@ -98,18 +98,18 @@ class TestProgressLine:
 
 
 class TestPictures:
-    def test_both_at_the_first_validation_once_a_minute_and_at_the_end(self, tmp_path, monkeypatch, now, policy):
-        drawn = []
+    def test_both_at_the_first_validation_once_a_minute_and_at_the_end(self, tmp_path, monkeypatch, clock, policy):
+        pictures = []
         for draw in ("figures.draw_rollouts", "curves.draw_curves"):
-            monkeypatch.setattr(f"maze_nca_gym.agents.training.{draw}", lambda *given: given[-1].touch())
+            monkeypatch.setattr(f"maze_nca_gym.agents.training.{draw}", lambda *arguments: arguments[-1].touch())
         with opened(tmp_path, CONFIG) as report:
             for update in (10, 20, 30, 40, 100):
-                now[0] += 25
+                clock[0] += 25
                 report(logged(update, **SCORES), policy)
-                drawn += [update] if (tmp_path / "rollouts.png").exists() else []
+                pictures += [update] if (tmp_path / "rollouts.png").exists() else []
                 for picture in tmp_path.glob("*.png"):
                     picture.unlink()
-        assert drawn == [10, 40, 100]
+        assert pictures == [10, 40, 100]
         assert not list(tmp_path.glob("*.png"))  # nothing new since then
 
     def test_what_is_interrupted_still_gets_its_curves(self, tmp_path):
@@ -141,9 +141,11 @@ class TestPictures:
     def test_a_row_of_the_sheet_is_a_level_and_ends_with_its_solution(
         self, tmp_path, policy, families, n_rows, monkeypatch
     ):
-        said = []
+        captions = []
         monkeypatch.setattr(
-            figures, "captioned", lambda *given, **options: said.append(given) or captioned(*given, **options)
+            figures,
+            "captioned",
+            lambda *arguments, **options: captions.append(arguments) or captioned(*arguments, **options),
         )
         config = changed(CONFIG, families=families)
         rows = figures._rows(LevelStream(config))
@@ -159,32 +161,32 @@ class TestPictures:
         assert sheet.shape[1] == 5 * side + 6 * 12
         for i, row in enumerate(zip(rows.tiles[::-1], rows.target[::-1], strict=True)):
             bottom = sheet.shape[0] - 12 - i * (side + caption + 12)
-            shown = sheet[bottom - side : bottom, -12 - side : -12]
-            np.testing.assert_array_equal(shown, draw_level(*row, 34))
-        words = [right for _, left, right in said[:-1] if left != "solution"]
+            cell = sheet[bottom - side : bottom, -12 - side : -12]
+            np.testing.assert_array_equal(cell, draw_level(*row, 34))
+        words = [right for _, left, right in captions[:-1] if left != "solution"]
         assert len(words) == 4 * n_rows
         assert all(word.startswith("accuracy 0.") for word in words), "an untrained network solves none"
 
     @for_each("n", [1, 3, 100])
     def test_the_rows_are_of_the_validation_set_if_there_is_one(self, tmp_path, n):
-        own = LevelSet(generate(np.random.default_rng(3), n, CONFIG.sizes[0]))
-        own.save(tmp_path / "own.npz")
+        level_set = LevelSet(generate(np.random.default_rng(3), n, CONFIG.sizes[0]))
+        level_set.save(tmp_path / "own.npz")
         config = changed(CONFIG, validation_set=str(tmp_path / "own.npz"), families=("random", "loops"))
         rows = figures._rows(LevelStream(config))
-        shown = {tiles.tobytes() for tiles in rows.tiles}
-        assert len(rows) == len(shown) == min(n, 4), "no level is drawn twice"
-        assert shown <= {tiles.tobytes() for tiles in own.tiles[:64]}
+        levels = {tiles.tobytes() for tiles in rows.tiles}
+        assert len(rows) == len(levels) == min(n, 4), "no level is drawn twice"
+        assert levels <= {tiles.tobytes() for tiles in level_set.tiles[:64]}
 
     def test_the_sheet_shows_enough_for_the_longest(self, tmp_path, monkeypatch):
-        shown = []
-        monkeypatch.setattr(figures, "iterate", lambda policy, encoded, steps: shown.append(steps[-1]))
+        numbers = []
+        monkeypatch.setattr(figures, "iterate", lambda policy, encoded, steps: numbers.append(steps[-1]))
         for n_iterations, family, size in ((8, "random", 6), (None, "random", 6), (None, "perfect", 24)):
             config = changed(CONFIG, n_iterations=n_iterations, pool_size=64, families=(family,), sizes=(size,))
             state = TrainingState.start(config, torch.device("cpu"))
             with pytest.raises(TypeError):  # there are no states to draw
                 figures.draw_rollouts(state.model, state.stream, "title", tmp_path / "sheet.png")
         longest = figures._rows(LevelStream(config)).target.sum(axis=(1, 2)).max()
-        assert shown == [8, 96, math.ceil(96 * longest / 48)]
+        assert numbers == [8, 96, math.ceil(96 * longest / 48)]
 
     def test_figures_that_are_not_finite_are_no_error(self, tmp_path):
         with opened(tmp_path, CONFIG) as report:

@@ -21,26 +21,26 @@ def rotation(n: int, seed: int) -> Tensor:
 def path(start: Tensor, gradient_of, **options) -> list[Tensor]:
     """Return the weights after each step of SOAP."""
     weight = start.clone().requires_grad_()
-    optimiser, found = SOAP([weight], lr=0.01, **options), []
+    optimiser, weights = SOAP([weight], lr=0.01, **options), []
     for _ in range(N_STEPS):
         weight.grad = gradient_of(weight.detach())
         optimiser.step()
-        found.append(weight.detach().clone())
-    return found
+        weights.append(weight.detach().clone())
+    return weights
 
 
 def test_turned_problems_have_turned_solutions():
     """Steps of SOAP do not depend on the coordinates, unlike Adam's steps."""
-    start, wanted, scales = random(4, 4), random(4, 4, seed=1), random(4, 4, seed=2).abs()
+    start, solution, scales = random(4, 4), random(4, 4, seed=1), random(4, 4, seed=2).abs()
     left, right = rotation(4, 3), rotation(4, 4)
 
     def gradient(weight: Tensor) -> Tensor:
-        return scales @ (weight - wanted) @ scales
+        return scales @ (weight - solution) @ scales
 
     plain = path(start, gradient)
     turned = path(left @ start @ right, lambda weight: left @ gradient(left.T @ weight @ right.T) @ right)
-    for here, there in zip(plain, turned, strict=True):
-        torch.testing.assert_close(left @ here @ right, there, rtol=0, atol=1e-6)
+    for plain_weight, turned_weight in zip(plain, turned, strict=True):
+        torch.testing.assert_close(left @ plain_weight @ right, turned_weight, rtol=0, atol=1e-6)
 
 
 def test_bases_turn_at_first_and_then_now_and_then():
@@ -57,11 +57,11 @@ def test_bases_turn_at_first_and_then_now_and_then():
 
 
 def test_vectors_get_adams_steps():
-    start, wanted = random(6), random(6, seed=1)
+    start, solution = random(6), random(6, seed=1)
     weight = start.clone().requires_grad_()
     optimiser = Adam([weight], lr=0.01, betas=(0.9, 0.9))
-    for expected in path(start, lambda weight: weight - wanted, decay=0.9):
-        weight.grad = weight.detach() - wanted
+    for expected in path(start, lambda weight: weight - solution, decay=0.9):
+        weight.grad = weight.detach() - solution
         optimiser.step()
         torch.testing.assert_close(weight.detach(), expected, rtol=0, atol=1e-9)
 
@@ -69,13 +69,13 @@ def test_vectors_get_adams_steps():
 def test_it_needs_fewer_steps_than_adam_where_inputs_are_correlated():
     """In a linear layer, the variance of the inputs differs by a factor of a thousand between directions."""
     inputs = random(256, 12) * torch.logspace(0, -1.5, 12, dtype=torch.float64) @ rotation(12, 5)
-    wanted = inputs @ random(12, 8, seed=6)
+    targets = inputs @ random(12, 8, seed=6)
 
     def loss_after(make) -> float:
         weight = torch.zeros(8, 12, dtype=torch.float64, requires_grad=True)
         optimiser = make([weight])
         for _ in range(400):
-            loss = (inputs @ weight.T - wanted).square().mean()
+            loss = (inputs @ weight.T - targets).square().mean()
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -88,10 +88,10 @@ def test_it_needs_fewer_steps_than_adam_where_inputs_are_correlated():
 
 @for_each("shape", [(3, 4, 5), (2, LARGEST_SIDE + 1), (LARGEST_SIDE + 1, 2)])
 def test_sides_that_are_too_large_do_not_turn(shape):
-    kept = soap_tensors(torch.zeros(shape))
+    tensors = soap_tensors(torch.zeros(shape))
     rows, columns = shape[0], torch.Size(shape[1:]).numel()
-    assert kept["exp_avg"].shape == (rows, columns)
-    assert ("left_basis" in kept, "right_basis" in kept) == (rows <= LARGEST_SIDE, columns <= LARGEST_SIDE)
+    assert tensors["exp_avg"].shape == (rows, columns)
+    assert ("left_basis" in tensors, "right_basis" in tensors) == (rows <= LARGEST_SIDE, columns <= LARGEST_SIDE)
     weight = torch.zeros(shape, requires_grad=True)
     weight.grad = torch.randn(shape, generator=torch.Generator().manual_seed(0))
     SOAP([weight], lr=0.01).step()

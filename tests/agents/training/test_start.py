@@ -25,8 +25,8 @@ def test_the_first_channels_do_what_the_network_does():
     with torch.no_grad():
         state = rollout(changed(CONFIG, state_limit=None).make_model(), maze, 60)
         torch.testing.assert_close(state[:, :10], rollout(start, maze, 60))
-    others = changed(CONFIG, start_from=None).make_model()
-    assert torch.equal(model.weights[0][10:], others.weights[0][10:]), "the rest is random, from the same draws"
+    fresh = changed(CONFIG, start_from=None).make_model()
+    assert torch.equal(model.weights[0][10:], fresh.weights[0][10:]), "the rest is random, from the same draws"
     assert state[:, 10:].any()
 
 

@@ -157,9 +157,9 @@ def losses_on_one_batch(n: int, **changes: object) -> list[float]:
 ASKED = [{"task": "shortest-path", "loss": "mse"}, {"task": "diameter", "loss": "cross-entropy"}]
 
 
-@pytest.mark.parametrize(("options", "asked"), [*zip(MODELS.values(), cycle(ASKED), strict=False)], ids=MODELS)
-def test_every_model_learns_its_batch(options, asked):
-    losses = losses_on_one_batch(40, **asked, **options)
+@pytest.mark.parametrize(("options", "arguments"), [*zip(MODELS.values(), cycle(ASKED), strict=False)], ids=MODELS)
+def test_every_model_learns_its_batch(options, arguments):
+    losses = losses_on_one_batch(40, **arguments, **options)
     assert np.mean(losses[-5:]) < 0.9 * losses[0]
 
 
@@ -177,21 +177,21 @@ def test_a_pool_gives_and_takes():
     pool = pool_of(levels[:6], 2)
     assert pool.states.shape == (6, 2, 8, 8)
     pool.states[:] = torch.arange(1.0, 7)[:, None, None, None]
-    drawn = pool.draw(np.random.default_rng(0), 4, device_batch(levels[6:8]))
-    batch, states, ages = pool.take(drawn)
-    places = drawn.numpy()
+    draw = pool.draw(np.random.default_rng(0), 4, device_batch(levels[6:8]))
+    batch, states, ages = pool.take(draw)
+    places = draw.numpy()
     assert len(set(places)) == 4
     assert ages.tolist() == [0, 0, 0, 0]
     assert np.array_equal(batch.tiles[:2], levels.tiles[6:8])
     assert np.array_equal(batch.target[:2], levels.target[6:8])
     assert np.array_equal(batch.tiles[2:], levels.tiles[places[2:]])
     assert states[:, 0, 0, 0].tolist() == [0, 0, *(places[2:] + 1)]
-    assert torch.equal(pool.levels.tiles[drawn], batch.tiles)
-    pool.put(drawn, torch.full((4, 2, 8, 8), 9.0), 5)
-    rest = sorted(set(range(6)) - set(places))
+    assert torch.equal(pool.levels.tiles[draw], batch.tiles)
+    pool.put(draw, torch.full((4, 2, 8, 8), 9.0), 5)
+    other_places = sorted(set(range(6)) - set(places))
     assert (pool.states[places] == 9).all()
-    assert pool.states[rest, 1, 2, 3].tolist() == [place + 1 for place in rest]
-    assert pool.ages.tolist() == [0 if place in rest else 5 for place in range(6)]
+    assert pool.states[other_places, 1, 2, 3].tolist() == [place + 1 for place in other_places]
+    assert pool.ages.tolist() == [0 if place in other_places else 5 for place in range(6)]
     pool.draw(np.random.default_rng(0), 4, device_batch(levels[6:7]))
     assert sorted(pool.ages.tolist()) == [0, 0, 0, 5, 5, 5], "a newcomer starts anew"
     assert np.array_equal(levels.tiles[0], LevelStream(tiny(batch_size=9)).batch(0).tiles[0]), "levels were changed"
@@ -323,10 +323,10 @@ def test_updates_go_on_from_the_states_in_the_pool():
     moved = (pool.states != states).flatten(1).any(1)
     assert replaced.sum() == len(newcomers) == 2
     assert moved.sum() == 8
-    now = pool.levels.tiles.numpy()
-    assert {one.tobytes() for one in now[replaced.numpy()]} == {one.tobytes() for one in newcomers.tiles}
+    present = pool.levels.tiles.numpy()
+    assert {one.tobytes() for one in present[replaced.numpy()]} == {one.tobytes() for one in newcomers.tiles}
     states[replaced] = 0
-    maze = torch.from_numpy(one_hot(now))[moved]
+    maze = torch.from_numpy(one_hot(present))[moved]
     after = [rollout(model, maze, n, states[moved]).detach() for n in range(3, 7)]
     assert sum(torch.allclose(pool.states[moved], one, atol=1e-5) for one in after) == 1
 
@@ -431,14 +431,14 @@ def test_devices_that_nobody_has_tried_are_taken_by_name_alone(name, monkeypatch
     with pytest.warns(UserWarning, match=f"nobody has run this package on a device '{name}'"):
         assert find_workers(name).device.type == name
     assert find_workers("auto").device.type != name
-    for asked in (
+    for call in (
         lambda: train("guided", out=tmp_path / "run", device=name),
         lambda: solve("nca-shortest-path-hinted", device=name),
         lambda: evaluate("shortest-path-bfs", device=name),
         lambda: evolve("shortest-path-bfs", out=tmp_path / "levels", device=name),
         lambda: gym.make_vec("MazeShortestPath-v0", 2, device=name, output="torch"),
     ):
-        refused(f"device '{name}' has no float64, in which .* computes; use cpu or cuda", asked)
+        refused(f"device '{name}' has no float64, in which .* computes; use cpu or cuda", call)
     assert not (tmp_path / "run").exists()
 
 

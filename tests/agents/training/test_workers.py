@@ -79,7 +79,10 @@ def test_two_processes_make_the_updates_of_one(runs, name):
     for module, other in ((shared.model, alone.model), (shared.best_model, alone.best_model)):
         for mine, plain in zip(module.parameters(), other.parameters(), strict=True):
             torch.testing.assert_close(mine, plain, rtol=1e-3, atol=1e-4)
-    moved = [float((one - now.detach()).abs().max()) for one, now in zip(start, alone.model.parameters(), strict=True)]
+    moved = [
+        float((untrained - trained.detach()).abs().max())
+        for untrained, trained in zip(start, alone.model.parameters(), strict=True)
+    ]
     assert min(moved) > 0.01, "so little happened that all would be close"
     if alone.evolution is not None:
         mine, plain = shared.evolution.population, alone.evolution.population
