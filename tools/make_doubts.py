@@ -35,7 +35,7 @@ shrinks the maze.
 - **correct up to {TINY} tiles**: number of these mazes on which the policy is correct.
 - **mazes tried**: number of mazes until the first failure, or until the time was over.
 - **smallest failure**: height and width of the maze after the shrinking, with the border.
-"""
+"""  # noqa: E501
 DRAWN = """## The smallest failures
 
 In the drawings, `*` is the answer, `#` a wall and `.` a free tile.

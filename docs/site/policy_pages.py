@@ -111,7 +111,8 @@ def _origin(card: Mapping[str, Any]) -> dict[str, str]:
 def _made_in(origin: Mapping[str, Any]) -> str:
     if "seconds" not in origin:
         return ""
-    return f"{origin['seconds']:,} seconds, {origin['device']}, processes: {origin['processes']}, threads: {origin['threads']}"
+    workers = f"processes: {origin['processes']}, threads: {origin['threads']}"
+    return f"{origin['seconds']:,} seconds, {origin['device']}, {workers}"
 
 
 def _figures(card: Mapping[str, Any]) -> str:
