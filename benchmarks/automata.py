@@ -71,13 +71,13 @@ def dense_step(maze: Tensor, state: Tensor, weight: Tensor, bias: Tensor) -> Ten
     convolved = conv2d(torch.cat([maze, state], dim=1), weight, bias, padding="same")
     path, flood, age = convolved[:, :1], convolved[:, 1:2], convolved[:, 2:3]
     pointers, enter = _step(convolved[:, 3:7]), relu(convolved[:, 7:11])
-    taken = torch.zeros_like(path)
-    chosen = []
+    total = torch.zeros_like(path)
+    pointers_chosen = []
     for pointer in pointers.split(1, dim=1):  # of several directions, the first direction is chosen
-        chosen.append(relu(pointer - taken))
-        taken = taken + pointer
+        pointers_chosen.append(relu(pointer - total))
+        total = total + pointer
     path = _step(path + enter.sum(dim=1, keepdim=True))
-    return torch.cat([path, _step(flood), relu(age), *chosen, enter], dim=1)
+    return torch.cat([path, _step(flood), relu(age), *pointers_chosen, enter], dim=1)
 
 
 def _step(x: Tensor) -> Tensor:

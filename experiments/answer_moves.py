@@ -56,8 +56,8 @@ def moves_to_target(levels: Tiles, paths: Iterable[NDArray[np.int64]]) -> Guidan
     """
     channels = np.zeros((len(levels), len(STEPS), *levels.shape[1:]), np.bool_)
     after = np.where(levels == Tile.WALL, 0, NEVER).astype(np.int32)
-    for shown, counts, path in zip(channels, after, paths, strict=True):
-        _turn_on(shown, path)
+    for maps, counts, path in zip(channels, after, paths, strict=True):
+        _turn_on(maps, path)
         counts[tuple(path.T)] = np.arange(len(path))[::-1]
     return Guidance(channels, after)
 
@@ -71,11 +71,11 @@ def moves_from_ends(levels: Tiles, paths: Iterable[NDArray[np.int64]]) -> Guidan
     """
     channels = np.zeros((len(levels), 2 * len(STEPS), *levels.shape[1:]), np.bool_)
     after = np.where(levels == Tile.WALL, 0, NEVER).astype(np.int32)
-    for shown, counts, path in zip(channels, after, paths, strict=True):
+    for maps, counts, path in zip(channels, after, paths, strict=True):
         n_to_middle = (len(path) + 1) // 2
         for half in (path[:n_to_middle], path[::-1][:n_to_middle]):
-            _turn_on(shown[: len(STEPS)], half)
-            _turn_on(shown[len(STEPS) :], half[::-1])
+            _turn_on(maps[: len(STEPS)], half)
+            _turn_on(maps[len(STEPS) :], half[::-1])
             counts[tuple(half.T)] = np.arange(len(half)) + 2
     return Guidance(channels, after)
 

@@ -271,7 +271,7 @@ def make_run(chosen_by: str, seed: int, n_chunks: int, size: int) -> Record:
             pool[0] = pool[0][np.argsort(-scores)[: len(scores) // 4]]
         regrets.append((chunk * CHUNK, regret_on(unseen), regret_on(pool[0])))
         for agent in agents:
-            agent.lr_schedule = lambda _, left=1 - chunk / n_chunks: 3e-3 * left
+            agent.lr_schedule = lambda _, remaining=1 - chunk / n_chunks: 3e-3 * remaining
             agent.learn(CHUNK, [*predictors] if agent is agents[0] else None, reset_num_timesteps=False)
         if n_chunks / (chunk + 1) in (1, 2, 4, 8):
             n = (chunk + 1) * CHUNK

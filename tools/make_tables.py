@@ -68,9 +68,9 @@ class Entry(NamedTuple):
 @cache
 def policies() -> dict[str, Entry]:
     """Return all policies by name in Markdown."""
-    shipped, known = list_policies(all=True), cards()
-    included = {f"`{name}`": Entry(load(name), info.exact, known.get(name, {})) for name, info in shipped.items()}
-    others = {name: card for name, card in known.items() if name not in shipped}
+    shipped, all_cards = list_policies(all=True), cards()
+    included = {f"`{name}`": Entry(load(name), info.exact, all_cards.get(name, {})) for name, info in shipped.items()}
+    others = {name: card for name, card in all_cards.items() if name not in shipped}
     return included | {f"`{name}` (not included)": Entry(untrained(card), False, card) for name, card in others.items()}
 
 

@@ -1,5 +1,5 @@
-"""How many steps the hand-coded automata take as mazes grow: `python -m experiments.scaling --help`.
+"""Count the steps of the hand-coded automata as mazes grow: `python -m experiments.scaling --help`.
 
-Every level that is run is also checked: the number of steps against the formula or bound that the automaton's module
-derives, and what it has found against the exact solvers.
+Every run is also checked: the number of steps by the formula or bound that the automaton's module derives, and the
+answer by the exact solvers.
 """

@@ -1,7 +1,7 @@
-"""Run the hand-coded automata on ever larger mazes; count their steps and check what they guarantee.
+"""Run the hand-coded automata on larger and larger mazes, count their steps, and check their guarantees.
 
-Prints a line a family and size, and writes scaling.md, scaling.json and (with matplotlib) scaling.png. Run again after
-an interruption, it goes on where it stopped.
+The command prints a line for each family and size, and writes scaling.md, scaling.json and (with matplotlib)
+scaling.png. After an interruption, the same command continues.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ SMALLEST, QUICK_SIZE, QUICK_LEVELS = 8, 16, 2
 
 @dataclass(frozen=True)
 class Arguments:
-    """What to measure and where to write it."""
+    """Options of the command."""
 
     quick: bool = False
-    """Sizes 8 and 16, two levels each: a minute."""
+    """Run only sizes 8 and 16 with two levels each, which takes a minute."""
     out: Path = Path("runs/scaling")
-    """Folder of the results, and of `measured`, what has been measured so far."""
+    """Folder of the results, and of the subfolder `measured` with the measurements so far."""
     policies: Annotated[tuple[str, ...], OneOf(AUTOMATA), Shown("NAME …")] = tuple(AUTOMATA)
     """Automata to run."""
     max_size: int = 256
-    """The largest size; sizes are 8, 16, 32 …"""
+    """Largest size; sizes are 8, 16, 32 …"""
     levels: int = 3
     """Levels of each family and size, as far as the budget allows."""
     budget: float = 30.0
-    """Seconds of one core for each automaton, family and size; levels that would take longer are left out."""
+    """Seconds of one core for each automaton, family and size; levels that would exceed the budget are left out."""
     seed: int = 0
-    """Of the levels, at least 0."""
+    """Seed of the levels, at least 0."""
 
     def __post_init__(self) -> None:
         for name, least in (("max_size", SMALLEST), ("levels", 1), ("seed", 0)):
@@ -52,7 +52,7 @@ class Arguments:
 
 
 def sizes(largest: int) -> Iterator[int]:
-    """8, 16, 32 … up to the largest."""
+    """Yield the sizes 8, 16, 32 … up to `largest`."""
     size = SMALLEST
     while size <= largest:
         yield size
@@ -60,7 +60,7 @@ def sizes(largest: int) -> Iterator[int]:
 
 
 def run(arguments: Arguments) -> Results:
-    """Measure what the folder does not have yet, small sizes first."""
+    """Make the measurements that the folder lacks, small sizes first, and return all results."""
     folder = arguments.out / "measured"
     largest, n_levels = arguments.max_size, arguments.levels
     if arguments.quick:
@@ -70,10 +70,10 @@ def run(arguments: Arguments) -> Results:
     cells: list[Cell] = []
     for size in sizes(largest):
         for family in FAMILIES:
-            what = (family, size, *asdict(effort).values())
-            mazes.append(Mazes(**cached(folder / f"{family} {size}.json", _describe, *what)))
+            settings = (family, size, *asdict(effort).values())
+            mazes.append(Mazes(**cached(folder / f"{family} {size}.json", _describe, *settings)))
             row = [
-                Cell(**cached(folder / f"{name.replace(':', ' ')} {family} {size}.json", _measure, name, *what))
+                Cell(**cached(folder / f"{name.replace(':', ' ')} {family} {size}.json", _measure, name, *settings))
                 for name in arguments.policies
             ]
             cells += row
@@ -95,7 +95,7 @@ def _brief(cell: Cell) -> str:
 
 
 def main() -> int:
-    """Returns the exit code: 1 where an automaton broke a guarantee."""
+    """Run the command, and return the exit code: 1 if an automaton broke a guarantee."""
     arguments = run_script(Arguments, __doc__)
     torch.set_num_threads(1)
     results = run(arguments)

@@ -1,6 +1,7 @@
-"""The families of mazes, by name: the package's generators, and three extremes.
+"""The families of mazes by name: the package's generators, and three extremes.
 
-Each is `(rng, n, size) -> (N, size + 2, size + 2) uint8 tiles` with a wall around, source and target.
+A family is a function `(rng, n, size) -> (N, size + 2, size + 2) uint8 tiles`, with a border of walls, source and
+target.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ Family = Callable[[np.random.Generator, int, int], Tiles]
 
 
 def comb(rng: np.random.Generator, n: int, size: int) -> Tiles:
-    """A corridor along the top with a tooth on every other column; source and target at the first and last tip."""
+    """Return n copies of a comb: a corridor along the top, with teeth down from every other column.
+
+    Source and target are at the tips of the first and the last tooth.
+    """
     tiles = np.full((size, size), Tile.WALL, np.uint8)
     tiles[0] = tiles[:, ::2] = Tile.EMPTY
     tiles[-1, 0], tiles[-1, 2 * ((size - 1) // 2)] = Tile.SOURCE, Tile.TARGET
@@ -24,7 +28,10 @@ def comb(rng: np.random.Generator, n: int, size: int) -> Tiles:
 
 
 def spiral(rng: np.random.Generator, n: int, size: int) -> Tiles:
-    """One corridor that winds inwards from source to target: hardly any path is longer for its number of tiles."""
+    """Return n copies of a spiral: one corridor that winds inwards from source to target.
+
+    Few paths are longer in a maze of this size.
+    """
     tiles = np.full((size, size), Tile.WALL, np.uint8)
     at, heading = np.array([0, 0]), np.array([0, 1])
     for length in (size - 1, *np.repeat(np.arange(size - 1, 1, -2), 2)):
@@ -53,10 +60,10 @@ FAMILIES: dict[str, Family] = {
     "spiral": spiral,
 }
 ALWAYS_EQUAL = ("comb", "spiral")
-"""Families of which one level says it all."""
+"""Families whose levels of one size are all equal, so that one level is enough."""
 
 
 def draw(name: str, size: int, n: int, seed: int) -> Tiles:
-    """Levels of a family, the same for every automaton; one where all are equal."""
+    """Return n levels of a family, the same for every automaton, or a single level if all would be equal."""
     rng = np.random.default_rng([seed, list(FAMILIES).index(name), size])
     return FAMILIES[name](rng, 1 if name in ALWAYS_EQUAL else n, size)

@@ -22,16 +22,16 @@ STYLE = {"legend.handletextpad": 0.4, "legend.borderaxespad": 0.1}
 
 
 def draw(results: Results, path: Path) -> Path:
-    """Write the figure as a PNG file, a panel for each kind of automaton that was run; returns its path."""
+    """Write the figure as a PNG file, with a panel for each kind of automaton that was run; return the file's path."""
 
     def pairs(fact: str, *names: str) -> list[tuple[int, int]]:
-        """Return (fact of the maze, steps) of every level that an automaton ran on."""
+        """Return (fact of the maze, steps) for every level on which one of the automata ran."""
         runs = [run for name in names for run in results.of(name)]
         return [pair for cell, mazes in runs for pair in zip(getattr(mazes, fact), cell.steps, strict=False)]
 
     searches = [pair for _, m in results.of("diameter") for pair in zip(m.free, m.one_by_one, strict=False)]
-    # title, label of x; points, one a level: label, (x, steps), style; formulas of x: label, a and b of a x + b, style
-    every = (
+    # (title, label of x); points of levels: (label, (x, steps), style); lines a x + b: (label, a, b, style)
+    all_panels = (
         (
             ("Shortest path", "edges L from source to target"),
             [
@@ -54,12 +54,14 @@ def draw(results: Results, path: Path) -> Path:
             [("8 n", 8, 0, "-"), ("2 n", 2, 0, "--")],
         ),
     )
-    shown = [panel for panel in every if any(found for _, found, _, _ in panel[1])] or every
-    with figure(path, 4.2 * len(shown), 4.4, dpi=130, style=STYLE) as drawn:
-        for axes, (about, points, lines) in zip(panels(drawn, len(shown), len(shown)), shown, strict=True):
+    panels_shown = [panel for panel in all_panels if any(values for _, values, _, _ in panel[1])] or all_panels
+    with figure(path, 4.2 * len(panels_shown), 4.4, dpi=130, style=STYLE) as fig:
+        for axes, (about, points, lines) in zip(
+            panels(fig, len(panels_shown), len(panels_shown)), panels_shown, strict=True
+        ):
             axes.set(title=about[0], xlabel=about[1], ylabel="steps", xscale="log", yscale="log")
-            for label, found, colour, marker in points:
-                x, y = np.array(found, dtype=float).reshape(-1, 2).T
+            for label, values, colour, marker in points:
+                x, y = np.array(values, dtype=float).reshape(-1, 2).T
                 rim = {"markersize": 5.5, "markeredgecolor": "white", "markeredgewidth": 0.5}
                 axes.plot(x, y, marker, color=colour, label=label, **rim)
             x = np.geomspace(*axes.get_xlim(), 100)

@@ -1,9 +1,9 @@
-"""A proven network on a thousand million tiles, in bits, by several processes: `python -m experiments.scaling.huge`.
+"""Run a proven network on a billion tiles, in bits, with several processes: `python -m experiments.scaling.huge`.
 
-One maze with random walls, source and target in opposite corners, is drawn to a file of a byte for each tile, and
-solved by `maze-nca-gym solve-large` in so many processes. A search that keeps the distance of each tile modulo three
-says what the path should be. Needs Linux, which says how much memory a process had at the most. Run again after an
-interruption, it goes on where it stopped.
+The command draws one maze with random walls, and with source and target in opposite corners, to a file with a byte for
+each tile. `maze-nca-gym solve-large` solves the maze with several processes. A search that stores distances modulo
+three computes the expected path. Needs Linux, which reports the largest memory of a process. After an interruption, the
+same command continues.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from maze_nca_gym.mazes._kernels.compiling import jit
 
 
 def draw(file: Path, size: int, wall_probability: float = 0.3) -> None:
-    """Write a maze of size x size tiles, a few at a time: each is a wall or not, but for those around the ends."""
+    """Write a maze of size x size tiles, row by row. Tiles are random walls, except the tiles around the ends."""
     rng, partial = np.random.default_rng(0), file.with_suffix(".partial")
     tiles = np.lib.format.open_memmap(partial, "w+", np.uint8, (size, size))
     for row in range(size):
@@ -37,23 +37,26 @@ def draw(file: Path, size: int, wall_probability: float = 0.3) -> None:
 
 @jit
 def search(far, target, source, width, path):
-    """Write the canonical path of a maze, and return its moves; -1 if there is none.
+    """Mark the canonical path of a maze, and return its number of moves, or -1 without a path.
 
     Args:
-        far: (n,) uint8, 3 at tiles to search, 4 at walls and beyond the maze. It becomes distances modulo three: those
-            of neighbours differ by one, so that is enough to know which are nearer.
-        target, source: the ends, as places in it.
-        width: from a tile to that below.
-        path: (n,) uint8, which becomes 1 on the path.
+        far: (n,) uint8, 3 at tiles to search, 4 at walls and beyond the maze. The function overwrites it with distances
+            modulo three, which identify nearer neighbours, because distances of neighbours differ by one.
+        target, source: indices of the ends in `far`.
+        width: difference between the indices of a tile and the tile below.
+        path: (n,) uint8, which the function sets to 1 on the path.
     """
-    front, after = np.empty(len(far), np.int32), np.empty(len(far), np.int32)  # what is never written to takes no room
-    front[0], n_front, moves, found, steps = target, 1, 0, -1, (-width, -1, width, 1)
+    front, after = (
+        np.empty(len(far), np.int32),
+        np.empty(len(far), np.int32),
+    )  # pages that are never written take no memory
+    front[0], n_front, moves, length, steps = target, 1, 0, -1, (-width, -1, width, 1)
     far[target] = 0
     while n_front:
         n_after = 0
         for tile in front[:n_front]:
             if tile == source:
-                found = moves
+                length = moves
             for step in steps:
                 if far[tile + step] == 3:
                     far[tile + step] = (moves + 1) % 3
@@ -61,17 +64,17 @@ def search(far, target, source, width, path):
                     n_after += 1
         front, after, n_front, moves = after, front, n_after, moves + 1
     tile = source
-    for left in range(found, -1, -1):
+    for distance in range(length, -1, -1):
         path[tile] = 1
         for step in steps:
-            if left and far[tile + step] == (left - 1) % 3:
+            if distance and far[tile + step] == (distance - 1) % 3:
                 tile += step
                 break
-    return found
+    return length
 
 
 def shortest_path(tiles: Tiles) -> tuple[NDArray[np.uint8], int]:
-    """Return the canonical path of (H, W) tiles, eight in a byte as `solve_large` writes them, and its moves."""
+    """Return the canonical path of (H, W) tiles, with eight tiles per byte as in `solve_large`, and its moves."""
     far = np.full((tiles.shape[0] + 2, tiles.shape[1] + 2), 4, np.uint8)
     for row, kinds in enumerate(tiles, 1):
         far[row, 1:-1] = 3 + (kinds == Tile.WALL)
@@ -83,13 +86,13 @@ def shortest_path(tiles: Tiles) -> tuple[NDArray[np.uint8], int]:
 
 
 def main(out: Path = Path("runs/huge"), size: int = 32768, processes: int = 2, check: bool = True) -> None:
-    """Draw a maze, solve it, and compare its path with that of a search.
+    """Draw a maze, solve it, and compare its path with the path of a search.
 
     Args:
-        out: the folder for the maze and the results.
-        size: tiles in a row of the maze, and rows.
-        processes: how many share the work.
-        check: whether to search too.
+        out: folder for the maze and the results.
+        size: height and width of the maze.
+        processes: number of processes that share the work.
+        check: whether to search and compare.
     """
     out.mkdir(parents=True, exist_ok=True)
     maze, folder = out / f"{size}.npy", out / f"{size} by {processes}"

@@ -1,9 +1,10 @@
-"""A proven network on ever larger mazes, computed only next to what changes: `python -m experiments.scaling.largest`.
+"""Run a proven network on larger and larger mazes: `python -m experiments.scaling.largest`.
 
-On one maze of each family and size it runs until nothing changes any more, on one core of a CPU, and its whole path is
-compared with that of the exact solver. Beside it breadth-first searches visit all tiles. The folder of results gets a
-figure, largest.png, and a section, largest.md, with which the page of `experiments.scaling` ends. Needs Linux, which
-says how much memory a process had at the most. Run again after an interruption, it goes on where it stopped.
+On one maze of each family and size, the network runs on one core of a CPU until nothing changes any more. Each
+iteration computes only tiles next to a change. The whole path is compared with the exact solver's path, and
+breadth-first searches over all tiles are timed for comparison. The folder of results receives the figure largest.png
+and largest.md, the last section of the page of `experiments.scaling`. Needs Linux, which reports the largest memory of
+a process. After an interruption, the same command continues.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from .families import draw
 
 POLICY, LARGEST_IN_PYTHON = "nca-shortest-path-hinted", 1024
 FAMILIES = {"perfect": "o", "random, p = 0.3": "^", "caves": "s", "rooms": "D"}
-"""Families of mazes, each with its marker in the figure."""
+"""Family of mazes -> its marker in the figure."""
 CLOCKS = {"network, s": BLUE, "search in Python, s": GREY, "compiled search, s": VERMILION}
-"""What is timed, with its colour in the figure."""
+"""Column of a time -> its colour in the figure."""
 SECTION = """## The largest mazes
 
 A network that is proven correct was run on mazes of up to 8,192 x 8,192 tiles, on one core of a CPU. Its whole path
@@ -59,23 +60,24 @@ tiles](questions/largest-maze.md#a-billion-tiles-in-bits) with random walls took
 
 @jit
 def settle(state, listed, taps, weights, bias, n_iterations):
-    """Iterate a network until nothing changes, at most so often; an iteration computes what reads a changed tile.
+    """Iterate a network until nothing changes. Each iteration computes only tiles that read a changed tile.
 
     Args:
         state: (n, inputs + C) uint8, the inputs and the state of every tile, row by row, with a frame of zeros.
-        listed: (n,) bool, the tiles never to compute: the frame.
+        listed: (n,) bool, the tiles that are never computed: the frame.
         taps: (K,) int64, the offsets of the tiles that a tile reads.
         weights, bias: (K, inputs + C, C) and (C,) int32.
-        n_iterations: the most iterations.
+        n_iterations: largest number of iterations.
 
     Returns:
-        The iterations in which the path last changed and in which anything did, and how many tiles were computed.
+        The last iteration that changed the path, the last iteration that changed anything, and the number of computed
+        tiles.
     """
     n_out, n_inputs, sums = len(bias), state.shape[1] - len(bias), bias.copy()
-    # Memory that is never written to takes no room, so there may be a place for every tile.
-    changed, after = np.empty(len(state), np.int32), np.empty((len(state), n_out), np.uint8)
+    # Pages that are never written take no memory, so these arrays may have an entry for every tile.
+    changed, new_states = np.empty(len(state), np.int32), np.empty((len(state), n_out), np.uint8)
     due = np.flatnonzero(~listed).astype(np.int32)
-    n_due, n_computed, drawn, still, iteration = len(due), 0, 0, 0, 0
+    n_due, n_computed, path_iteration, last_change, iteration = len(due), 0, 0, 0, 0
     while n_due and iteration < n_iterations:
         n_computed, iteration, n_changed = n_computed + n_due, iteration + 1, 0
         for tile in due[:n_due]:
@@ -83,32 +85,32 @@ def settle(state, listed, taps, weights, bias, n_iterations):
             for tap in range(len(taps)):
                 for channel in range(state.shape[1]):
                     number = np.int32(state[tile + taps[tap], channel])
-                    if number:  # few are not zero
+                    if number:  # most are zero
                         for out in range(n_out):
                             sums[out] += number * weights[tap, channel, out]
             for out in range(n_out):
-                after[n_changed, out] = max(sums[out], 0)
-                differs |= after[n_changed, out] != state[tile, n_inputs + out]
+                new_states[n_changed, out] = max(sums[out], 0)
+                differs |= new_states[n_changed, out] != state[tile, n_inputs + out]
             changed[n_changed] = tile
             n_changed += differs
-        # Written only now, as all tiles of an iteration read the state before it.
-        n_due, still = 0, iteration if n_changed else still
+        # States are written only now, because all tiles of an iteration read the state before it.
+        n_due, last_change = 0, iteration if n_changed else last_change
         for index in range(n_changed):
             tile = changed[index]
-            drawn = iteration if after[index, 0] != state[tile, n_inputs] else drawn
-            state[tile, n_inputs:] = after[index]
-            for other in tile - taps:
-                if not listed[other]:
-                    listed[other], due[n_due] = True, other
+            path_iteration = iteration if new_states[index, 0] != state[tile, n_inputs] else path_iteration
+            state[tile, n_inputs:] = new_states[index]
+            for reader in tile - taps:
+                if not listed[reader]:
+                    listed[reader], due[n_due] = True, reader
                     n_due += 1
-    return drawn, still, n_computed
+    return path_iteration, last_change, n_computed
 
 
 def run(policy: Policy, tiles: Tiles, n_iterations: int = 2**62) -> tuple[NDArray[np.uint8], int, int, int]:
-    """Return the last state of a network, (H, W, C) in halves, on (H, W) tiles, and what else `settle` returns.
+    """Return the last state of a network on (H, W) tiles, (H, W, C) in halves, and the results of `settle`.
 
-    Its kernel is 3x3 without pooling, its weights are whole numbers, its biases whole numbers of halves, and its states
-    below 128. So all sums are exact, in float32 as in integers, in any order.
+    The network has a 3x3 kernel without pooling. Weights are whole numbers, biases are multiples of one half, and
+    states are below 128. Therefore all sums are exact in any order, in float32 and in integers.
     """
     program = policy.program()
     weights = np.ascontiguousarray(program.weight.detach().numpy().transpose(2, 1, 0), np.int32)
@@ -123,7 +125,7 @@ def run(policy: Policy, tiles: Tiles, n_iterations: int = 2**62) -> tuple[NDArra
 
 
 def search(tiles: Tiles) -> int:
-    """Return how many moves the farthest tile is from the source; there must be walls around."""
+    """Return the largest distance from the source in moves. The maze must have a border of walls."""
     free, front = (set(np.flatnonzero(part).tolist()) for part in (tiles != Tile.WALL, tiles == Tile.SOURCE))
     steps, moves = (1, -1, tiles.shape[1], -tiles.shape[1]), -1
     while front:
@@ -133,33 +135,40 @@ def search(tiles: Tiles) -> int:
 
 
 def timed(function: Callable[[Tiles], Any], tiles: Tiles) -> tuple[Any, float]:
-    """Return what a function returns, and the seconds of one core that it took, with three digits."""
+    """Return a function's result, and its processor time in seconds with three digits."""
     begin = process_time()
     result = function(tiles)
     return result, float(f"{process_time() - begin:.3g}")
 
 
 def measure(family: str, size: int) -> Record:
-    """Solve one maze of size x size tiles within a wall; a row of the table."""
-    # Generators refuse levels of which float32 cannot count the tiles, but this network does not count.
+    """Solve one maze of size x size tiles with a border of walls, and return a row of the table."""
+    # Generators refuse levels whose tiles float32 cannot count, but this network does not count.
     with patch.object(generation, "MOST_TILES", size**2):
         (tiles,) = draw(family, size, 1, 0)
-    Path("/proc/self/clear_refs").write_text("5")  # Linux forgets the peak of the memory so far
-    (state, drawn, still, n_computed), seconds = timed(partial(run, load(POLICY)), tiles)
+    Path("/proc/self/clear_refs").write_text("5")  # Linux resets the peak of the memory
+    (state, path_iteration, last_change, n_computed), seconds = timed(partial(run, load(POLICY)), tiles)
     (kilobytes,) = re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
     distances, compiled = timed(solvers.distances, tiles)
     moves = int(distances[tiles == Tile.TARGET][0])
-    correct = np.array_equal(state[:, :, 0] > 0, solvers.shortest_path(tiles)) and drawn <= 2 * moves + 2
-    facts = {"maze": family, "size": size, "moves": moves, "path": drawn, "rest": still, "correct": correct}
+    correct = np.array_equal(state[:, :, 0] > 0, solvers.shortest_path(tiles)) and path_iteration <= 2 * moves + 2
+    facts = {
+        "maze": family,
+        "size": size,
+        "moves": moves,
+        "path": path_iteration,
+        "rest": last_change,
+        "correct": correct,
+    }
     facts |= {"computed": round(n_computed / tiles.size, 1), "GB": round(int(kilobytes) * 1024 / 1e9, 2)}
     times = (seconds, timed(search, tiles)[1] if size <= LARGEST_IN_PYTHON else None, compiled)
     return facts | dict(zip(CLOCKS, times, strict=True))
 
 
 def write(records: list[Record], out: Path) -> None:
-    """Write the figure, and the section with the table."""
-    with figure(out / "largest.png", 8.4, 4.8, dpi=130) as drawn:
-        (axes,) = panels(drawn, 1, 1)
+    """Write largest.png, the figure, and largest.md, the section with the table, into a folder."""
+    with figure(out / "largest.png", 8.4, 4.8, dpi=130) as fig:
+        (axes,) = panels(fig, 1, 1)
         axes.set(xlabel="tiles", ylabel="seconds of one core", xscale="log", yscale="log")
         for (clock, colour), (family, marker) in product(CLOCKS.items(), FAMILIES.items()):
             points = [(r["size"] ** 2, r[clock]) for r in records if r["maze"] == family and r[clock]]
@@ -172,8 +181,13 @@ def write(records: list[Record], out: Path) -> None:
 
 
 def main(out: Path = Path("runs/scaling"), max_size: int = 8192) -> None:
-    """Solve mazes of 256 x 256 tiles, 512 x 512 and so on up to `max_size`, and write what that took to `out`."""
-    measure("caves", 16)  # compiles
+    """Solve mazes of 256 x 256 tiles, 512 x 512 and so on, and write the figure and the section.
+
+    Args:
+        out: folder of the results.
+        max_size: largest height and width.
+    """
+    measure("caves", 16)  # compiles the function
     records, sizes = [], [256 << doubled for doubled in range((max_size // 256).bit_length())]
     for size, family in product(sizes, FAMILIES):
         records.append(cached(out / "measured" / f"largest {family} {size}.json", measure, family, size))

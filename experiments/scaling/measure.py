@@ -122,14 +122,14 @@ def _diameters(levels: Tiles, budget: float) -> tuple[list[int], list[int]]:
 
 def measure(name: str, family: str, size: int, effort: Effort) -> Cell:
     """Run an automaton on one level after the other, until the next level would exceed the budget."""
-    policy, left, left_out = automaton(name), effort.budget, 0.0
+    policy, seconds_left, left_out = automaton(name), effort.budget, 0.0
     runs: list[Run] = []
     for tiles in draw(family, size, effort.n_levels, effort.seed):
-        run = run_level(policy, AUTOMATA[name](policy, tiles), left)
+        run = run_level(policy, AUTOMATA[name](policy, tiles), seconds_left)
         if not run.steps:
             left_out = run.seconds
             break
-        left -= run.seconds
+        seconds_left -= run.seconds
         runs.append(run)
     return Cell(
         automaton=name,

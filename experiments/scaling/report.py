@@ -34,7 +34,7 @@ BY_FAMILY = {"shortest-path-bfs": "Shortest path", "depth-first": "Depth-first s
 
 
 def machine() -> dict[str, str | int | None]:
-    """The class of the machine, and the versions that matter."""
+    """Return the kind of machine, and the versions of Python, PyTorch and NumPy."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
@@ -45,7 +45,7 @@ def machine() -> dict[str, str | int | None]:
 
 
 def write(results: Results, command: str, folder: Path) -> list[Path]:
-    """Write scaling.json, scaling.md and scaling.png; returns their paths."""
+    """Write scaling.json, scaling.md and scaling.png into a folder, and return their paths."""
     as_json, as_markdown, as_picture = (folder / f"scaling.{suffix}" for suffix in ("json", "md", "png"))
     largest = folder / "largest.md"  # of `largest`, if that has been run
     page = markdown(results, command, machine()) + (f"\n{largest.read_text()}" if largest.exists() else "")
@@ -54,7 +54,7 @@ def write(results: Results, command: str, folder: Path) -> list[Path]:
 
 
 def _json(results: Results, command: str) -> str:
-    """One line a record; the effort is told once."""
+    """Return the results as JSON with a line for each record."""
     head = {"command": command, "machine": machine(), "effort": asdict(results.effort)}
     parts = [f'"{key}": {json.dumps(value)}' for key, value in head.items()]
     for kind, records in (("mazes", results.mazes), ("cells", results.cells)):
@@ -64,7 +64,7 @@ def _json(results: Results, command: str) -> str:
 
 
 def _rounded(value: object) -> object:
-    """Times with three significant digits; everything else as it is."""
+    """Return a value with its floats, which are times, rounded to three significant digits."""
     if isinstance(value, float):
         return float(f"{value:.3g}")
     return [_rounded(item) for item in value] if isinstance(value, list) else value
@@ -213,7 +213,7 @@ def _columns(results: Results) -> list[str]:
 
 
 def spread(values: Sequence[float], digits: int = 0) -> str:
-    """The mean and, where they differ, the least and the greatest."""
+    """Return the mean and, if values differ, the smallest and the largest value."""
     if not len(values):
         return "left out"
     mean, least, most = (f"{value:,.{digits}f}" for value in (np.mean(values), min(values), max(values)))
