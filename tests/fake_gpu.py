@@ -1,7 +1,7 @@
-"""Runs `fake_gpu_jobs` in a PyTorch that is built for CPUs: `python tests/fake_gpu.py [--all]`.
+"""Run `fake_gpu_jobs` in a PyTorch that is built for CPUs: `python tests/fake_gpu.py [--all]`.
 
-A backward pass of fake tensors on a GPU asks for its streams. A few lines of C++ say that there is a GPU. They need
-g++, and must be there before torch is imported.
+A backward pass of fake tensors on a GPU requests the GPU's streams. Therefore a few lines of C++ report that there is a
+GPU. They need g++, and must be loaded before torch is imported.
 """
 
 from __future__ import annotations

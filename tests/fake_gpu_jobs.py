@@ -1,6 +1,6 @@
-"""Whole updates, episodes and commands on a GPU without numbers: what would fail or wait there fails.
+"""Updates, episodes and commands on a GPU without numbers. A job fails if it would fail on a GPU or wait for a GPU.
 
-`FakeTensorMode` computes the shapes, dtypes and devices of all operators, of backward passes too.
+`FakeTensorMode` computes the shapes, dtypes and devices of all operators, also in backward passes.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ WAITING = ("_linalg_", "_unique", "bincount", "masked_select", "repeat_interleav
 
 
 class FakeGpu(TorchDispatchMode):
-    """Runs all of torch within the block; every operator that has to do with the GPU is fake, and looked at.
+    """A mode that runs all of torch within the block. Operators with a tensor on the GPU are fake and are checked.
 
     Attributes:
-        n_reads, n_uploads: how often `transfer` has read from the GPU, and sent to it.
-        calls: how often each operator was called.
+        n_reads, n_uploads: number of reads of `transfer` from the GPU, and number of its uploads.
+        calls: number of calls of each operator.
         may_wait: whether operators of `WAITING` are allowed.
     """
 

@@ -1,7 +1,7 @@
-"""Independent solutions: networkx and plain Python, on levels as the package's text draws them.
+"""Independent solutions with networkx and plain Python.
 
-Nodes are added row by row and neighbours in the order up, left, down, right, so that networkx's first path is the
-canonical one.
+Nodes are added row by row, and neighbours in the order up, left, down, right. Therefore the first path of networkx is
+the canonical path.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A simulated GPU: every function of torch runs on the CPU, with tensors that say that they are on a GPU.
+"""A simulated GPU: every function of torch runs on the CPU, with tensors that report a GPU as their device.
 
-So a run that takes the ways of a GPU is compared with one on the CPU, saved, and resumed. What would fail or wait on a
-GPU is seen by `fake_gpu_jobs`, whose tensors have no values.
+So runs can follow the code for a GPU, and are compared with runs on the CPU, saved, and resumed. `fake_gpu_jobs`, whose
+tensors have no values, detects operators that would fail or wait on a GPU.
 
-What a tensor's storage was made for decides where it is: on the CPU, or on `GPU`.
+The storage of a tensor determines its device: the CPU or `GPU`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 
 
 class SimulatedGpu(TorchFunctionMode):
-    """Runs all of torch within the block, with tensors on the CPU and on a GPU that is none.
+    """A mode that runs all of torch within the block, with tensors on the CPU and on a simulated GPU.
 
     Attributes:
-        n_reads: how often `transfer` has read from the GPU.
+        n_reads: number of reads of `transfer` from the GPU.
     """
 
     def __init__(self) -> None:

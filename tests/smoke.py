@@ -1,6 +1,6 @@
-"""Every command once, as small as can be: `python smoke.py` exits with 1 if one fails, in whatever Python it runs.
+"""Run every command once with small numbers: `python smoke.py` exits with 1 if a command fails, on any Python.
 
-Its stderr is an object that has `write` and `flush` alone, as other programs put one in its place.
+stderr is replaced by an object that has only `write` and `flush`, because other programs also replace it.
 """
 
 from __future__ import annotations

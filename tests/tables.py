@@ -11,9 +11,9 @@ import pytest
 
 
 def for_each(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test for every row within one case, as `pytest.mark.parametrize` does in one case each.
+    """Run a test for every row within one case, while `pytest.mark.parametrize` makes a case for each row.
 
-    Fixtures are those of the one case. The error of a row that fails says which it was.
+    All rows share the fixtures of the case. The error of a failing row contains the row.
     """
     names, rows = tuple(names.replace(",", " ").split()) if isinstance(names, str) else names, list(rows)
 

@@ -1,6 +1,7 @@
 """Answers of several channels: a task whose answer is the shortest path, and the tiles that its source reaches.
 
-Both are known by heart here, and they overlap. `test_own_kinds` runs such a task through environments and training.
+The tests write both answers by hand, and the answers overlap. `test_own_kinds` uses such a task in environments and
+trainings.
 """
 
 from __future__ import annotations

@@ -297,9 +297,10 @@ def ancestors(level, root):
 
 
 def carved_from(level):
-    """The cells from which a depth-first walk can have carved a maze.
+    """Return the cells from which a depth-first walk can have carved a maze.
 
-    Of two neighbours, carved from such a cell, one lies on the way to the other, whether or not a wall parts them.
+    If a maze was carved from a cell, then of any two neighbours, with or without a wall between them, one lies on the
+    way from this cell to the other.
     """
     cells = [(row, col) for row in range(1, len(level), 2) for col in range(1, len(level), 2)]
     sides = [((row, col), other) for row, col in cells for other in ((row + 2, col), (row, col + 2)) if other in cells]

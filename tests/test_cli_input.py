@@ -1,6 +1,6 @@
-"""What a user may type wrong that no option says of itself: names, files, drawings, modules, options together.
+"""Mistakes of users that no single option detects: names, files, drawings, modules, and combinations of options.
 
-What an option alone refuses is in test_options.py.
+test_options.py tests the values that single options refuse.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""The defaults of public functions, environments and configurations: results are quoted with them, so one table keeps
-them."""
+"""The defaults of public functions, environments and configurations. One table lists them, because published results
+depend on them."""
 
 from __future__ import annotations
 

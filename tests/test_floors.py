@@ -1,6 +1,6 @@
-"""Imports run one way: no file is in a circle of them, and none imports from a floor above its own.
+"""Imports have one direction: no imports form a circle, and no file imports from a higher package.
 
-Lazy imports within functions and those for types alone count too: they tie files together as firmly as the others.
+Imports within functions and imports for types also count, because they connect files in the same way.
 """
 
 from __future__ import annotations

@@ -393,8 +393,8 @@ def anchors_of(page):
 
 
 def test_links_lead_to_files_and_headings_of_a_clone():
-    """Most readers are in a clone or on GitHub. The hooks turn such links into links to pages; a strict build of the
-    site fails on others, and on anchors that it does not have.
+    """Many readers read the pages in a clone or on GitHub, so links must lead to files. The hooks turn them into links
+    to pages, and a strict build of the site fails on other links and on missing anchors.
     """
     folders = ("docs", "agents", "experiments", "benchmarks", "proofs")
     for page in [*ROOT.glob("*.md"), *chain(*((ROOT / folder).rglob("*.md") for folder in folders))]:

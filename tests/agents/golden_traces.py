@@ -1,6 +1,7 @@
 """Traces of the hand-coded automata on small mazes: every channel after every step, as stored under `golden/`.
 
-They hold today's behaviour fast. `python tests/agents/golden_traces.py` writes them anew after a wanted change.
+Tests compare the automata with these traces. After an intended change, `python tests/agents/golden_traces.py` writes
+the traces again.
 """
 
 from __future__ import annotations

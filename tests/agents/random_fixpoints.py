@@ -30,8 +30,8 @@ def random_task(seed: int) -> Task:
 
 
 def random_layers(seed: int) -> Task:
-    """Return a task whose solver is a random least fixed point of two or three layers, each of which may negate what is
-    before, the last by a relation that is the answer."""
+    """Return a task whose solver is a random least fixpoint of two or three strata. Rules of a stratum may negate
+    relations of earlier strata, and a relation of the last stratum is the answer."""
     rng = np.random.default_rng([seed, 1])
     names, rules = list[str](), dict[str, Callable[[Any], Any]]()
     for layer in range(rng.integers(2, 4)):

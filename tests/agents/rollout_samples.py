@@ -16,9 +16,9 @@ from maze_nca_gym.mazes.levels import one_hot
 
 
 def network(n_channels: int, seed: int = 0, gain: float = 1.7, n_tiles: int = 4, **arguments: Any) -> NCA:
-    """Larger weights than at the start of a training, for states that neither die out nor explode.
+    """Return a network with larger weights than at the start of a training, so that states neither vanish nor explode.
 
-    With maxima it has at least the three channels that these ask for.
+    A network with maxima has at least the three channels that maxima need.
     """
     n_channels = max(n_channels, 3 * arguments.get("max_pool", False))
     nca = NCA(n_tiles, n_channels, generator=torch.Generator().manual_seed(seed), **arguments)

@@ -29,8 +29,8 @@ LATER = 1_100
 
 
 def verdict_of(automaton):
-    """Return the verdict about an automaton, None if it is refused with an error. What is described must be so, and
-    what is refuted wrong on the maze that is drawn."""
+    """Return the verdict about an automaton, or None if an error refuses it. Check that the theorem of a verdict holds
+    in runs, and that a refuted automaton is wrong on the drawn maze."""
     try:
         proof = prove(automaton)
     except ValueError:

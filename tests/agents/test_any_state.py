@@ -83,8 +83,11 @@ def test_from_a_fresh_start_small_mazes_are_correct(most):
 
 
 def loops(automaton, maze):
-    """Return states with arrows in a loop, one for each sequence of eight bits and each way round, which the tiles
-    of the loop repeat: those next to each other agree on all that they remember. Other tiles hold nothing."""
+    """Return states with arrows in a loop, one for each sequence of eight bits and each direction of the loop.
+
+    The tiles of the loop repeat the sequence, so that adjacent tiles agree in all stored bits. All other signals are
+    off.
+    """
     s, states = automaton.signals, []
     bits = [signal for signal in s if signal.name.startswith("BIT_")]
     for ring, word in product((RING, RING[::-1]), product((False, True), repeat=len(RING))):

@@ -103,8 +103,8 @@ def test_slips_in_the_depth_first_search(slip):
 
 
 def test_each_erratum_of_the_page_has_a_slip_but_for_two_that_it_names():
-    """One of the two changes nothing, as only the sum of rank and direction is read; the other is of a channel that no
-    automaton of this package has.
+    """One of the two errata changes nothing, because only the sum of rank and direction is read. The other concerns a
+    channel that no automaton of this package has.
     """
     page = (Path(__file__).parents[2] / "docs" / "paper-errata.md").read_text(encoding="utf-8")
     rows = page.split("| printed | must be |")[1].split("\n\n")[0].splitlines()[2:]

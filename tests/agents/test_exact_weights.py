@@ -1,7 +1,7 @@
 """Networks with hand-written weights: exact on every maze, as plain convolutions, ReLUs and a maximum over the map.
 
-That their signals are the rule's, iteration by iteration, is in `test_canonical_path.py`; that a file keeps them and
-that they are exact with and without a border, in `test_policy_contract.py`.
+`test_canonical_path.py` compares their signals with the rules at every iteration. `test_policy_contract.py` tests that
+files store the networks, and that the networks are exact with and without a border.
 """
 
 from __future__ import annotations

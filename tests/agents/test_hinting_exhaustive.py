@@ -1,7 +1,7 @@
-"""The automata on all small mazes: the tiles that occur are those found, the path is correct, and in time.
+"""The automata on all small mazes: the tiles that occur are the inferred tiles, and the path is correct and in time.
 
-The certificates of networks rest on `find_worlds`, and that on the automata's invariants. Here nothing is drawn at
-random.
+The certificates of networks depend on `find_worlds`, which depends on the automata's invariants. These tests use no
+random mazes.
 """
 
 from __future__ import annotations

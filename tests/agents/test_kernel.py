@@ -1,5 +1,5 @@
-"""`check_proofs` and what is printed for Coq. The kernel refuses whatever was changed; where there is no Coq, only the
-printing is tested."""
+"""`check_proofs` and the files for Coq: Coq's kernel refuses every changed file. Without Coq, tests cover only the
+printed files."""
 
 from __future__ import annotations
 

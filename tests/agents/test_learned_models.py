@@ -1,6 +1,6 @@
-"""What all learned models have in common: their weights, their iterations, what their constructors refuse.
+"""Common properties of all learned models: their weights, their iterations, and the errors of their constructors.
 
-That weights are counted as in the paper is in `test_reproduction.py`.
+`test_reproduction.py` compares the numbers of weights with the paper.
 """
 
 from __future__ import annotations

@@ -83,8 +83,10 @@ def test_ghosts_have_values_of_their_kind():
 
 
 class Tiles:
-    """A tile that stands for all, with its neighbours, and what is known of them: the axioms of `ghosts` that follow
-    from definitions, and the lemmas that were proven. Walks lead to tiles of any graph of four doors."""
+    """Any tile of any graph of four doors, its neighbours, and the known facts about them.
+
+    The known facts are the axioms of `ghosts` that follow from definitions, and the lemmas that were proven.
+    """
 
     def __init__(self, z3, ghosts, name="", extra=()):
         self.z3, self.picture = z3, SymbolicPicture(z3, is_grid=False, prefix=name)
@@ -116,8 +118,8 @@ class Tiles:
         return solver.check() == self.z3.unsat
 
     def learn(self, facts, along=""):
-        """Prove a fact of the tile, (picture, at) -> truth, by induction along the stages of a relation, if there is
-        one; it is then known of all tiles."""
+        """Prove a fact about the tile, (picture, at) -> truth, by induction along the stages of a relation if one is
+        named. The fact is then known of all tiles."""
         earlier, (on_here, stage_here) = [], self.on(along or REACHED)
         for at in DIRECTIONS if along else ():
             on, stage = self.on(along, at)
@@ -178,8 +180,8 @@ def test_distances_of_neighbours_differ_where_moves_change_halves(ghosts):
 
 
 def one_at_each_step(z3, ghosts):
-    """Prove that two tiles of the path with equally many moves before them are one, and so are two that are equally far
-    from the end. Both are inductions over pairs of tiles of the path, along the number of moves."""
+    """Prove that two tiles of the path are the same tile if equally many moves lead to them from the start, or from
+    them to the end. Both proofs are inductions over pairs of tiles, along the number of moves."""
     one, other = Tiles(z3, ghosts, "one "), Tiles(z3, ghosts, "other ")
     (on_one, step_one), (on_other, step_other) = one.on(ON_PATH), other.on(ON_PATH)
     far_one, far_other = one.picture.number(DISTANCE), other.picture.number(DISTANCE)

@@ -1,7 +1,7 @@
-"""Runs as jobs of submitit: on this machine, by scripts in place of SLURM's commands, and on a SLURM of one node.
+"""Runs as jobs of submitit: on this machine, with scripts that replace SLURM's commands, and on a SLURM of one node.
 
-tests/slurm/one_node.sh starts that SLURM where Debian's packages are installed: without accounting, and with it. These
-tests are slow, and run before a release.
+If Debian's packages are installed, tests/slurm/one_node.sh starts this SLURM, with and without accounting. These tests
+are slow and run before a release.
 """
 
 import json

@@ -46,13 +46,13 @@ class Kind(NamedTuple):
     """A kind of run.
 
     Attributes:
-        start: starts it, or goes on.
-        product: the file that it is for.
+        start: function that starts or resumes the run.
+        product: the file that is the result of the run.
         other: options of another run.
-        interrupted: the method that makes one step of it, which may fail.
-        n_steps: how often that is called in a whole run.
-        content: all that does not depend on interruptions.
-        words: the command.
+        interrupted: the method that makes one step of the run, and which tests let fail.
+        n_steps: number of steps of a complete run.
+        content: function that returns all content that does not depend on interruptions.
+        words: words of the command.
     """
 
     start: Callable[..., Any]

@@ -107,9 +107,9 @@ class Player:
 
 
 def play(env: Any, id: str, mode: AutoresetMode, n_steps: int = 60, tensors: str | None = None) -> Iterator[Any]:
-    """The results, as arrays, of resets and of steps with the hand-coded policy; disabled autoreset uses masks.
+    """Return the results of resets and of steps with the hand-coded policy as arrays; disabled autoreset uses masks.
 
-    What was handed out once never changes, whatever becomes of the actions.
+    The function also checks that later steps never change earlier results, even if the caller changes the actions.
     """
     player, ended, results = Player(id), None, []
 

@@ -83,9 +83,9 @@ class Answer:
 
 
 def ask_page(page: Path, script: str, profile: Path, seconds: float = 60) -> Any:
-    """Return what a script returns, as JSON, that runs a second after a page on the disk has been opened.
+    """Return the result of a script as JSON. The script runs a second after a page on the disk was opened.
 
-    It may use `all(selector)`, `find(selector)` and `await until(condition)`.
+    The script may use `all(selector)`, `find(selector)` and `await until(condition)`.
     """
     answer = Answer({})
     running = f"""
@@ -102,8 +102,10 @@ def ask_page(page: Path, script: str, profile: Path, seconds: float = 60) -> Any
 
 
 def ask_narrow_page(folder: Path, page: str, width: int, script: str, profile: Path, seconds: float = 60) -> Any:
-    """Return what a script returns, as JSON, about a page of a folder in a frame of so many pixels' width, which a
-    window of a browser without a screen cannot have. It may use the frame's `page`, its document, and `wait`.
+    """Return, as JSON, the result of a script about a page of a folder, shown in a frame that is `width` pixels wide.
+
+    A window of a browser without a screen cannot be that narrow. The script may use `page`, the document of the frame,
+    and `wait`.
     """
     files = {f"/{path.relative_to(folder)}": path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     frame = f"""<body><iframe src="/{page}" style="border: 0; width: {width}px; height: 900px"></iframe><script>

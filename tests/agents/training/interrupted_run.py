@@ -1,10 +1,11 @@
-"""A program that trains, from the checkpoint if there is one, and says so line by line.
+"""A program that trains, or resumes from a checkpoint, and prints a line for each update.
 
-    python interrupted_run.py FOLDER CONFIG SAVE   trains, by a name in `CONFIGS`, with SAVE seconds between checkpoints
+    python interrupted_run.py FOLDER CONFIG SAVE   trains with CONFIG, a name in `CONFIGS`, and saves every SAVE seconds
     python interrupted_run.py FOLDER               trains in children that get signals, and in two that train together
 
-The second form imports everything once and forks, so that a child starts at once. It writes what became of the children
-of each row of `SIGNALS` to a folder of its name, and `shared_runs.py` what its two saw to "together".
+The second form imports everything once and forks, so that children start at once. It writes the records of the children
+of each row of `SIGNALS` to a folder of the row's name. `shared_runs.py` writes the records of the two children that
+train together to the folder "together".
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ SIGNALS = {
 }
 """Configuration, seconds between checkpoints, seed, and the signals that the children receive."""
 MOST = 8
-"""Updates that a child makes before it gets its signal: three such children do not reach the end, nor twenty that of
-the long run."""
+"""Largest number of updates of a child before its signal. Three such children do not reach the end of a run, and twenty
+do not reach the end of the long run."""
 MOMENT = 0.02
 """Longest pause before a signal, in seconds; an update and its files take less."""
 INTERRUPTED, FAILED = 130, 1

@@ -1,8 +1,8 @@
-"""A program for `torchrun`: its processes train together, and each writes what it saw.
+"""A program for `torchrun`: its processes train together, and each writes a record.
 
     torchrun --nproc-per-node 2 shared_runs.py FOLDER
 
-FOLDER gets a folder for each run, with one for each process.
+FOLDER receives a folder for each run, with a subfolder for each process.
 """
 
 from __future__ import annotations
