@@ -1,14 +1,14 @@
 """Functions that run policies.
 
-    rollout, iterate    the states after chosen iterations, or one after the other, by the first engine that can
-    run_to_end          the last state, found early if states repeat; find_paths does this for many levels
+    rollout, iterate    the states after chosen iterations, or one after the other, by the first engine that can run
+    run_to_end          the last state; stops early if states repeat. find_paths does this for many levels
     run_until_solved    many levels, each until it is solved
     default_steps       the number of iterations for a policy; see also check_steps, try_out, step_limit and curve_steps
     label, encode       levels with their solutions as a `Batch`, and as the one-hot tiles that a policy reads
     score_paths         the scores of the paths that a policy outputs on a `Batch`
 
-The package is called `rollouts` because `maze_nca_gym.agents.rollout` is the function.
-Importing it does not load torch; the functions do.
+The package is called `rollouts` because `maze_nca_gym.agents.rollout` is the function. Importing the package does not
+import torch; calling the functions does.
 """
 
 from __future__ import annotations

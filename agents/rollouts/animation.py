@@ -56,9 +56,10 @@ def animate(
 
     Args:
         policy: a policy, or its name for `load`.
-        level: anything that environments accept as `levels`: a name, a drawing, (H, W) tiles, a file or a set, of which
-            the first level is shown.
-        n_iterations: the number of iterations; by default until the path is optimal, or the policy will not solve it.
+        level: any value that environments accept as `levels`: a name, a drawing, (H, W) tiles, a file or a set. The
+            first level is shown.
+        n_iterations: the number of iterations; by default the episode ends when the path is optimal, or when the policy
+            cannot solve the level any more.
         fps: frames per second, above 0 and at most 50. At most 100 steps are shown, evenly spaced.
 
     Raises:

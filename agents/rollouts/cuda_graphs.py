@@ -1,7 +1,8 @@
-"""Rollouts recorded as CUDA graphs: the host launches one graph in place of a dozen kernels for every iteration.
+"""Rollouts recorded as CUDA graphs: the host launches one graph instead of a dozen kernels for every iteration.
 
-Training launches thousands of small kernels an update, and a GPU waits for them most of the time. `torch.compile` does
-not help: it launches iteration by iteration, and checks each time whether the compiled code still fits.
+Training launches thousands of small kernels per update, and a GPU waits for these launches most of the time.
+`torch.compile` does not help, because it launches iteration by iteration and checks each time whether the compiled code
+still fits.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ class CudaGraphs:
     """Rollouts of one policy on a CUDA GPU, recorded with their backward pass at the first use, then replayed.
 
     A recording serves all rollouts of the same shape and request, under the same autocast and gradient mode. It reads
-    the weights where they are, so they may be changed in place. The states that a rollout returns are overwritten by
-    the next rollout, and so are the tensors that its backward pass needs.
+    the weights at their place in memory, so the weights may be changed in place. The states that a rollout returns are
+    overwritten by the next rollout, and so are the tensors that its backward pass needs.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -35,7 +36,8 @@ class CudaGraphs:
             warn(False)
 
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
-        """Return whether it is this policy, on a CUDA GPU, and neither maze nor state needs a gradient."""
+        """Return whether the policy is the recorded policy, on a CUDA GPU, and neither maze nor state needs a
+        gradient."""
         needs = maze.requires_grad or (state is not None and state.requires_grad)
         return policy is self._policy and maze.is_cuda and not needs
 

@@ -1,7 +1,7 @@
-"""The engines that run rollouts, in order of preference: the first that supports a policy and its mazes is used.
+"""The engines that run rollouts, in order of preference: the first engine that supports a policy and its mazes is used.
 
-On the CPU that is machine code for policies that are a `Program`, and PyTorch for all others. On a GPU it is PyTorch.
-For rollouts that equal stepping an environment bit for bit, use `with preferring(STEPPING)`. You can add an engine of
+On the CPU, machine code runs policies that have a `Program`, and PyTorch runs all others. On a GPU, PyTorch runs every
+policy. Within `with preferring(STEPPING)`, rollouts equal stepping an environment bit for bit. You can add an engine of
 your own to `ENGINES`.
 """
 
@@ -20,7 +20,7 @@ from .pytorch import PyTorch, RolloutRequest, Stepping
 
 
 class Engine(Protocol):
-    """One way to run rollouts."""
+    """Protocol of an engine, which runs rollouts."""
 
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
         """Return whether the engine can run a policy on (B, T, H, W) mazes.
@@ -44,18 +44,20 @@ MACHINE_CODE, PYTORCH, STEPPING = MachineCode(), PyTorch(), Stepping()
 ENGINES: list[Engine] = [MACHINE_CODE, PYTORCH]
 """The engines in order of preference; the last supports every policy."""
 _PREFERRED: ContextVar[tuple[Engine, ...]] = ContextVar("_PREFERRED", default=())
-"""Engines that are tried before these, the innermost block's first."""
+"""Engines that are tried before `ENGINES`; the engine of the innermost block comes first."""
 
 
 def engine_for(policy: Policy, maze: Tensor, state: Tensor | None = None) -> Engine:
-    """Return the first engine that supports a policy on (B, T, H, W) mazes, from a state or from zeros: engines that
-    a surrounding `preferring` names come first, then `ENGINES`."""
+    """Return the first engine that supports a policy on (B, T, H, W) mazes, from a state or from zeros.
+
+    Engines from surrounding `preferring` blocks are tried first, then `ENGINES`.
+    """
     return next(engine for engine in (*_PREFERRED.get(), *ENGINES) if engine.supports(policy, maze, state))
 
 
 @contextmanager
 def preferring(engine: Engine) -> Iterator[None]:
-    """Use an engine for everything that it supports while the block runs, in this thread or task alone."""
+    """Use an engine for every rollout that it supports while the block runs, in this thread or task alone."""
     before = _PREFERRED.set((engine, *_PREFERRED.get()))
     try:
         yield

@@ -2,11 +2,12 @@
 
 - `json`: the weights, and the name of the activations, which the page `docs/play` runs in a browser: drop a file on it.
 - `html`: that page as one file, with this policy alone.
-- `torchscript`: a module for `torch.jit.load`, which needs no package but torch.
-- `onnx`: a graph for onnxruntime and others, of whatever policy PyTorch's exporter can express.
+- `torchscript`: a module for `torch.jit.load`, which needs no package except torch.
+- `onnx`: a graph for onnxruntime and other programs, if PyTorch's exporter can express the policy.
 
-The last two take (B, T, H, W) float32 mazes and (B, C, H, W) float32 states of any batch size, height and width. The
-exported iteration is used at every step: it always has the ReLU, which some networks omit in an episode's last one.
+The last two formats take (B, T, H, W) float32 mazes and (B, C, H, W) float32 states of any batch size, height and
+width. The exported iteration is used at every step and always has the ReLU, although some networks have no ReLU in the
+last iteration of an episode.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 KIND = "maze_nca_gym automaton 2"
 """Value of `format` in JSON files."""
 PAGE = Path(__file__).parents[1] / "page"
-"""The folder of the page: in a clone it is docs/play, from which installations copy it."""
+"""The folder of the page. In a clone it is docs/play, and installations contain a copy."""
 if not PAGE.exists():
     PAGE = Path(__file__).resolve().parents[2] / "docs" / "play"
 _SIZES, _LEVELS_OF_SIZE = (8, 12, 16), 8
@@ -55,8 +56,8 @@ class Format(NamedTuple):
     Attributes:
         suffix: end of the file's name.
         needs: the policies that the format can store, in words.
-        holds: whether the format can store a policy.
-        content: (policy, name) -> the content of the file.
+        holds: a function that returns whether the format can store a policy.
+        content: a function of a policy and a name that returns the content of the file.
     """
 
     suffix: str
@@ -68,16 +69,16 @@ class Format(NamedTuple):
 def to_json(policy: Policy, name: str) -> bytes:
     """Return a policy as JSON.
 
+    - `taps` are [rows down, columns to the right] of the tiles that are read.
     - `weights` contains for each state channel a list for each input and each state channel, with a number for each of
       `taps`. Numbers are the shortest that read back as the same float32.
-    - `taps` are [rows down, columns to the right] of the tile that is read.
     - `kinds` are the task's kinds of tile.
-    - `levels` contains generated levels and the tiles of their canonical answers, numbered row by row, a list for each
-      channel. Only tasks whose answers the page cannot judge have it.
+    - `levels` contains generated levels and their canonical answers: for each channel a list of the answer's tiles,
+      numbered row by row. Only tasks with answers that the page cannot judge have `levels`.
 
     Args:
-        policy: a policy that `is_convolution`.
-        name: its name in the file.
+        policy: a policy for which `is_convolution` is true.
+        name: the policy's name in the file.
     """
     # the taps that have a non-zero weight, of all state channels
     from ..policies.policy import program_of  # here, since the options of `export` are known without torch
@@ -129,8 +130,10 @@ def to_json(policy: Policy, name: str) -> bytes:
 
 
 def to_script(policy: Policy, name: str) -> bytes:
-    """Return a policy as a JavaScript file that the page `docs/play` loads; a browser may not read JSON files from a
-    disk."""
+    """Return a policy as a JavaScript file that the page `docs/play` loads.
+
+    The page does not load JSON files, because a browser may refuse to read them from a disk.
+    """
     return b"MazePlay.addPolicy(" + to_json(policy, name).rstrip().replace(b"<", rb"\u003c") + b");\n"
 
 
@@ -146,7 +149,7 @@ def to_list(rows: Sequence[tuple[str, str, str]]) -> bytes:
 
 
 def to_html(policy: Policy, name: str) -> bytes:
-    """Return the page `docs/play` as a single HTML file, with one policy built in, under a name."""
+    """Return the page `docs/play` as a single HTML file that contains one policy, under a name."""
     info = list_policies(all=True).get(name)
     own = to_list([(name, policy.task, info.description if info else "")]) + to_script(policy, name)
 
@@ -159,7 +162,7 @@ def to_html(policy: Policy, name: str) -> bytes:
 
 
 def _short(values: Tensor) -> Any:
-    """Return nested lists of numbers with as few digits as float32 needs; whole numbers are integers."""
+    """Return nested lists of numbers with the fewest digits that identify a float32; whole numbers are integers."""
     if values.ndim:
         return [_short(value) for value in values]
     number = float(str(np.float32(values.item())))
@@ -205,7 +208,7 @@ def _quietly() -> Iterator[None]:
 
 
 def to_torchscript(policy: Policy, name: str) -> bytes:
-    """Return a policy as a TorchScript module, `next = module(maze, state)`."""
+    """Return a policy as a TorchScript module, which is called as `next = module(maze, state)`."""
     import torch
 
     (module, sample), buffer = _iteration(policy), io.BytesIO()
@@ -219,7 +222,8 @@ def to_onnx(policy: Policy, name: str) -> bytes:
 
     Raises:
         DependencyNotInstalled: onnx or onnxscript is missing.
-        ValueError: PyTorch's exporter cannot make a graph of it, for example because operations depend on values.
+        ValueError: PyTorch's exporter cannot make a graph of the policy, for example because operations depend on
+            values.
     """
     try:
         import onnxscript  # noqa: F401 # PyTorch's exporter imports it
@@ -256,8 +260,10 @@ def is_convolution(policy: Policy) -> bool:
 
 
 def stays_the_same(policy: Policy) -> bool:
-    """Return whether every iteration is the same function on mazes of any size, in one pass of a network; the last one
-    may lack a ReLU."""
+    """Return whether every iteration is the same function on mazes of any size, in one pass of a network.
+
+    The last iteration may differ from the others by having no ReLU.
+    """
     from ..policies.policy import program_of, stationary_from
 
     program = program_of(policy)
@@ -286,29 +292,29 @@ def export(
 ) -> Path:
     """Write one iteration of a policy to a file that runs without this package.
 
-    A json file holds weights and the name of the activations; dropped on the page in docs/play, it runs there. An html
-    file is this page with the policy, for any browser. A torchscript file is for torch.jit.load. An onnx file is for
-    onnxruntime, and needs maze-nca-gym[onnx].
+    A json file contains weights and the name of the activations; dropped on the page in docs/play, it runs there. An
+    html file is this page with the policy, for any browser. A torchscript file is for torch.jit.load. An onnx file is
+    for onnxruntime, and needs maze-nca-gym[onnx].
 
     >>> export("nca-shortest-path", "nca.onnx")
 
     Args:
         policy: name from `policies list`, a model file (*.safetensors), or module:class. In Python also a policy on the
             CPU.
-        out: file to write; the format's suffix is added if missing. A file that exists is replaced. By default it has
-            the policy's name, and is in the current folder.
-        format: format of the file, by default from its suffix, .json, .html, .pt or .onnx; else
-            json.
-        name: the policy's name in the file, by default the name that was given, or else its class name.
+        out: file to write; the format's suffix is added if missing. A file that exists is replaced. By default the file
+            has the policy's name, and is in the current folder.
+        format: format of the file; by default it follows from the suffix, .json, .html, .pt or .onnx, and is json
+            without a suffix.
+        name: the policy's name in the file; by default the name that was given for `policy`, or else its class name.
 
     Returns:
         The file's path.
 
     Raises:
-        ValueError: an unknown policy or format, a format that cannot hold the policy, where the message says which can,
-            a folder that cannot be written in, a file with the suffix of another format, or a name that is a path where
-            no file is given.
-        DependencyNotInstalled: the format needs packages that are not there.
+        ValueError: an unknown policy or format, a format that cannot store the policy (the message names the formats
+            that can), a folder that is not writable, a file with the suffix of another format, or a name that is a path
+            although no file is given.
+        DependencyNotInstalled: the format needs packages that are not installed.
         OSError: the file could not be written.
     """
     label, model = named_policy(policy)

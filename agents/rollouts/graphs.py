@@ -21,11 +21,13 @@ from ..policies.registry import load
 
 
 class OnGraph(Policy):
-    """A policy that runs on a graph: its mazes are the kinds of the graph's nodes, in the shape of `Graph.tiles`.
+    """A policy that runs on a graph. Its mazes assign a kind of tile to each node, as arrays with the shape of
+    `Graph.tiles`.
 
-    `rollout`, `iterate`, `solve` and `evaluate` take it, with `graph.tiles`, or other kinds of the same nodes, as
-    levels; optimal means optimal on the graph. Guarantees for mazes do not hold on graphs, so the bound counts as
-    stated only. `prove(automaton, on="graphs")` proves the automaton of a network with a certificate on all graphs.
+    `rollout`, `iterate`, `solve` and `evaluate` accept it, with `graph.tiles`, or other kinds of the same nodes, as
+    levels; optimal means optimal on the graph. Guarantees for mazes do not hold on graphs, so the policy is not exact,
+    and its bound is only stated. `prove(automaton, on="graphs")` proves the automaton of a network with a certificate
+    on all graphs.
 
     >>> torus = Graph.of(tiles, edges="torus")
     >>> solve(OnGraph(load("nca-shortest-path-hinted"), torus), levels=torus.tiles[None])
@@ -35,8 +37,8 @@ class OnGraph(Policy):
         graph: the graph.
 
     Raises:
-        ValueError: a policy whose iterations are not a convolution that reads a tile and its four neighbours with the
-            same weights at every iteration; a policy that outputs something other than one path; or a task without an
+        ValueError: a policy with iterations that are not a convolution that reads a tile and its four neighbours with
+            the same weights at every iteration; a policy with an output that is not one path; or a task without an
             exact solver on graphs.
     """
 
@@ -77,10 +79,10 @@ class OnGraph(Policy):
         self.stationary_from, self.highlight, self.output = stationary_from(policy), policy.highlight, policy.output
 
     def encode_maze(self, maze: Tensor) -> Tensor:
-        """Return the static channels of the (B, T, H, W) maze.
+        """Return the static channels of a (B, T, H, W) maze, (B, S, H, W) floats.
 
         Raises:
-            ValueError: a maze of another shape than the graph's.
+            ValueError: the maze has another shape than the graph.
         """
         if maze.shape[2:] != self.graph.tiles.shape:
             raise ValueError(f"mazes must be kinds of {self.graph.tiles.shape} places, got {tuple(maze.shape[2:])}")

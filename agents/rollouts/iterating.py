@@ -1,8 +1,8 @@
 """Running policies: `rollout` returns the states after chosen numbers of iterations, `iterate` yields them one by one.
 
 Both use the first of the `engines` that supports the policy. Training, `solve`, `evaluate`, `play` and all measurements
-call them, so that all have the same numbers. They equal stepping an environment up to rounding, and bit for bit within
-`with engines.preferring(engines.STEPPING)`.
+call them, so that all have the same numbers. The states equal stepping an environment up to rounding, and bit for bit
+within `with engines.preferring(engines.STEPPING)`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .engines import engine_for
 from .pytorch import RolloutRequest
 
 ROUNDING = 0.1
-"""Largest difference of numbers that stand for the same integer or boolean; rounding errors are far smaller."""
+"""Largest difference between two floats that represent the same integer or boolean; rounding errors are far smaller."""
 
 
 class RolloutOptions(TypedDict, total=False):
-    """The options of `rollout` besides the first state."""
+    """The options of `rollout`, except for the first state."""
 
     start_step: int
     n_returned: int | None
@@ -59,9 +59,10 @@ def rollout(
 ) -> Tensor | list[Tensor]:
     """Iterate a policy under the environment's dynamics, which clip every state to +-2**24; differentiable.
 
-    The states equal those of stepping an environment with the policy's actions up to rounding, and bit for bit within
-    `with engines.preferring(engines.STEPPING)`. Without gradients, only the returned states stay in memory. Gradients
-    do not pass numbers at a bound of the state. At numbers that are 0, gradients from the next iteration do not pass.
+    The states equal the states from stepping an environment with the policy's actions up to rounding, and bit for bit
+    within `with engines.preferring(engines.STEPPING)`. Without gradients, only the returned states stay in memory.
+    Numbers at a bound of the state have a gradient of 0. Numbers that are 0 receive no gradient from the next
+    iteration.
 
     Args:
         policy: the policy to iterate.
@@ -69,15 +70,15 @@ def rollout(
         steps: the number of iterations, at least 0; or several numbers, ascending from at least 1.
         state: (B, C, H, W), the first state; by default zeros. Channels that the policy does not have are ignored.
         start_step: the number of iterations that led to `state`.
-        n_returned: the number of channels to return, the first ones; by default all of the policy's. With 1, a loss on
-            the path alone is computed faster.
+        n_returned: the number of channels to return, the first ones; by default all channels of the policy. With 1, a
+            loss on the path alone is computed faster.
         growth: the largest growth of a maze's state gradient per step back, as a factor, at least 0. Larger gradients
-            are scaled down, so with 1 they never explode, however long the rollout is. The gradient of a loss on the
-            state itself is added afterwards. Numbers at a bound, where gradients do not pass, are not counted.
+            are scaled down, so with 1 gradients never explode, however long the rollout is. The gradient of a loss on
+            the state itself is added afterwards. Numbers at a bound, which have a gradient of 0, are not counted.
 
     Returns:
-        The last state, (B, n_returned, H, W). For several numbers a list of the states after each. Memory may be
-        channels last.
+        The last state, (B, n_returned, H, W). For several numbers, a list of the states after each number of
+            iterations. The memory format may be channels last.
 
     Raises:
         ValueError: numbers of iterations that are negative or do not ascend; fewer channels than `n_returned`; a growth
@@ -129,12 +130,13 @@ def iterate(
     Args:
         policy: the policy to iterate.
         maze: (B, T, H, W) floats, the one-hot tiles.
-        steps: the number of iterations: yields the first state as given, and then the state after each iteration; None
-            for no end. Or numbers of iterations after which to yield a state, ascending from at least 1.
+        steps: the number of iterations, or None for no end: the first state is yielded, and then the state after each
+            iteration. Or numbers of iterations, ascending from at least 1: only the states after these numbers are
+            yielded.
         state: (B, C, H, W), the first state; by default zeros.
         start_step: the number of iterations that led to `state`.
         until_finished: whether to stop at the first yielded state after which no path on any level changes any more.
-            `Policy.finished` decides that if it can and the rollout is undisturbed. Otherwise states are compared.
+            `Policy.finished` decides this if it can and the rollout is undisturbed. Otherwise states are compared.
         undisturbed: whether the policy reached `state` from zeros on the same maze, without changes from outside.
 
     Raises:
@@ -171,9 +173,10 @@ def iterate(
 
 @torch.no_grad()
 def finished(policy: Policy, maze: Tensor, state: Tensor, step: int) -> Tensor:
-    """Return where the path never changes again, (B,) bool, for a rollout from zeros on mazes that do not change.
+    """Return for which mazes the path never changes again, (B,) bool, in a rollout from zeros on mazes that do not
+    change.
 
-    If `Policy.finished` cannot decide that, the policy makes two more iterations and the states are compared.
+    If `Policy.finished` cannot decide this, the policy makes two more iterations and the states are compared.
 
     Args:
         policy: the policy.
@@ -191,7 +194,10 @@ def finished(policy: Policy, maze: Tensor, state: Tensor, step: int) -> Tensor:
 
 
 def _told(policy: Policy, maze: Tensor, state: Tensor, step: int) -> Tensor | None:
-    """Return where the path never changes again, if the policy decides it and nobody has changed its iterations."""
+    """Return for which mazes the path never changes again by `Policy.finished`, (B,) bool.
+
+    None if the method returns None, or if someone has changed the policy's iterations.
+    """
     return policy.finished(maze, state, step) if speaks_for(policy, "finished") else None
 
 
@@ -201,16 +207,16 @@ def _repeats_from(policy: Policy, step: int) -> bool:
 
 
 def at_fixed_point(policy: Policy, earlier: Tensor, before: Tensor, now: Tensor, undisturbed: bool = True) -> Tensor:
-    """Return where three successive states, each (B, C, H, W), show that the path never changes again, (B,) bool.
+    """Return for which mazes three successive states show that the path never changes again, (B,) bool.
 
-    They do where the last state equals the first, and all three paths are equal. The states of an exact policy stand
-    for integers or booleans, so differences up to `ROUNDING` do not count.
+    The path never changes again if the last state equals the first, and all three paths are equal. The numbers of an
+    exact policy represent integers or booleans, so differences up to `ROUNDING` do not count.
 
     Args:
-        policy: a policy whose iterations are all the same from the first of these states on.
-        earlier: the state two iterations before `now`.
-        before: the state one iteration before `now`.
-        now: the last state.
+        policy: a policy with equal iterations from the first of these states on.
+        earlier: (B, C, H, W) floats, the state two iterations before `now`.
+        before: (B, C, H, W) floats, the state one iteration before `now`.
+        now: (B, C, H, W) floats, the last state.
         undisturbed: whether the rollout began with zeros, and neither maze nor state was changed from outside.
     """
     most = ROUNDING if is_precise(policy) and undisturbed else 0.0

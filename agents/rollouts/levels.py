@@ -1,4 +1,4 @@
-"""Levels for policies, fresh or from a set; and `generate`, which writes fresh levels to a file."""
+"""Levels for policies: fresh levels or the levels of a set; and `generate`, which writes fresh levels to a file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def generator_options(given: Mapping[str, Any]) -> dict[str, Option]:
     """Return the options of all generators by name, for the `**options` of a command.
 
     Args:
-        given: the values of the command's other options, which do not matter here.
+        given: the values of the command's other options; they have no effect on the result.
     """
     return options_of_each(
         {
@@ -51,7 +51,12 @@ def generator_options(given: Mapping[str, Any]) -> dict[str, Option]:
 
 
 def read_size(words: Sequence[str]) -> int | tuple[int, int]:
-    """Return the inner size in the first word of an option, SIZE or ROWSxCOLS.
+    """Return the inner size that a command line gives as SIZE or ROWSxCOLS.
+
+    For example, ["16"] gives 16, and ["12x20"] gives (12, 20).
+
+    Args:
+        words: the words of the option, of which the first is read.
 
     Raises:
         ValueError: the word has neither form.
@@ -63,13 +68,13 @@ def read_size(words: Sequence[str]) -> int | tuple[int, int]:
 
 
 SIZE = Shown("SIZE|ROWSxCOLS", read=read_size)
-"""How a command line shows and reads an inner size."""
+"""The form in which a command line shows and reads an inner size."""
 
 
 def draw_levels(
     n: int, seed: int, *, generator: str, size: int | tuple[int, int], task: Task, **options: Any
 ) -> LevelSet:
-    """Return `n` new levels; their `config` contains everything that is needed to generate them again.
+    """Return `n` new levels; their `config` contains the options with which they can be generated again.
 
     Args:
         n: the number of levels.
@@ -106,21 +111,21 @@ def generate(
     >>> levels = generate("runs/levels.npz", n=100, generator="caves", size=(12, 20), smoothing=3)
 
     Args:
-        file: file to write; `.npz` is added unless it ends in .txt or .csv. A .csv file also has the canonical shortest
-            paths; its levels are square.
+        file: file to write; `.npz` is added unless it ends in .txt or .csv. A .csv file also contains the canonical
+            shortest paths; its levels are square.
         n: number of levels.
         seed: seed of all randomness, at least 0; the same seed gives the same levels.
-        task: task of the levels: shortest-path, whose levels have a source and a target, diameter, or one of your own,
-            with its marks on them.
+        task: task of the levels: shortest-path (levels with a source and a target), diameter, or a task of your own
+            (levels with its marks).
         generator: generator of the levels; `maze-nca-gym levels list --details` describes each.
         size: inner size of the levels in tiles, rows and columns if they differ, without the border of one wall tile.
         options: options of the generator.
 
     Returns:
-        The levels, as the file has them.
+        The levels, as they are in the file.
 
     Raises:
-        ValueError: a bad option, levels that the file cannot hold, or the file exists.
+        ValueError: a bad option, levels that the file cannot store, or the file exists.
         OSError: the file could not be written.
     """
     check(not Path(file).is_dir(), f"{file} is a folder; name a file in it")
@@ -136,7 +141,9 @@ def generate(
 
 
 def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
-    """Return the options of a policy's levels: `levels`, or else `generator`, `size` and the options of fresh levels.
+    """Return the options of an environment that select the levels of a policy: a set, or the options of fresh levels.
+
+    They are `levels`, or `generator`, `size` and the options of the generator.
 
     Args:
         policy: a policy; options that are not given take the values for which the policy is meant.
@@ -162,7 +169,7 @@ def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None, task: Tas
     Args:
         levels: a name, a file or a drawing of a set, a set, or (N, H, W) tiles.
         n: the number of levels, or None for all.
-        task: the task, whose test set a name means, and whose letters drawings contain.
+        task: the task. It selects the test set if `levels` is the name of a test set, and the letters of drawings.
 
     Raises:
         ValueError: no such levels, fewer than `n`, or levels of another task.
@@ -175,5 +182,5 @@ def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None, task: Tas
 
 
 def describe_source(levels: object) -> str:
-    """Return the name or file that was given as a set of levels; "levels" for any other value."""
+    """Return the name or file that was given as a set of levels; for any other value "levels"."""
     return os.fspath(levels) if isinstance(levels, str | os.PathLike) and "\n" not in os.fspath(levels) else "levels"

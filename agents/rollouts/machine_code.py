@@ -1,4 +1,4 @@
-"""Rollouts in machine code on the CPU, for policies that are a `Program`."""
+"""Rollouts in machine code on the CPU, for policies that have a `Program`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .pytorch import RolloutRequest, needs_gradients
 class MachineCode:
     """Rollouts compiled by numba for the CPU: several times as fast as PyTorch, and equal up to rounding.
 
-    It computes in float32. Under autocast it multiplies in bfloat16, if the CPU has instructions for that, and adds in
-    float32. Exact policies under autocast are left to PyTorch, because only the policy itself decides in which dtypes
-    it stays exact. States and gradients do not depend on the number of threads. The first rollout compiles, which takes
-    some seconds once per installation.
+    Machine code computes in float32. Under autocast it multiplies in bfloat16, if the CPU has instructions for that,
+    and adds in float32. Exact policies under autocast are left to PyTorch, because only the policy itself decides in
+    which dtypes it stays exact. States and gradients do not depend on the number of threads. The first rollout compiles
+    the code, which takes some seconds once per installation.
     """
 
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
-        """Return whether machine code can run a policy on (B, T, H, W) mazes; it computes gradients of weights only."""
+        """Return whether machine code can run a policy on (B, T, H, W) mazes. It computes gradients of weights only."""
         low = torch.is_autocast_enabled("cpu")
         program = None if is_precise(policy) and low else program_of(policy)
         able = (

@@ -48,7 +48,7 @@ class RolloutRequest:
 
 
 def needs_gradients(*tensors: Tensor | None) -> bool:
-    """Return whether gradients are on and any of the tensors needs one; None stands for no tensor."""
+    """Return whether gradients are enabled and one of the tensors requires a gradient; None stands for no tensor."""
     return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
@@ -96,7 +96,7 @@ class Stepping(PyTorch):
 
 @dataclass
 class _GrowthLimit:
-    """A limit on how fast the gradients of states grow from step to step, applied by hooks on the states.
+    """A limit on the growth of the gradients of states from step to step, applied by hooks on the states.
 
     Attributes:
         growth: the largest ratio of a state's gradient to the next state's gradient; infinity means no limit.
@@ -136,7 +136,8 @@ class _GrowthLimit:
 
 @contextmanager
 def threads(n: int) -> Iterator[None]:
-    """Let torch use `n` threads within the block or the function, in this thread alone; restore the number at its end.
+    """Let torch use `n` threads within a block or a decorated function, in this thread alone; restore the number at its
+    end.
 
     On small maps a second thread gains little. On a CPU shared with other programs threads wait for each other, which
     makes them many times slower.
@@ -151,8 +152,10 @@ def threads(n: int) -> Iterator[None]:
 
 @contextmanager
 def learning_on(n: int) -> Iterator[None]:
-    """Prepare torch for learning within the block, whatever the caller's settings: `n` threads, gradients on, and new
-    tensors on the CPU."""
+    """Prepare torch for learning within the block, whatever the caller's settings are.
+
+    torch then uses `n` threads, records gradients, and makes new tensors on the CPU.
+    """
     # where it is the default anyway, naming a device slows every operator
     on_cpu = nullcontext() if torch.get_default_device().type == "cpu" else torch.device("cpu")
     with threads(n), torch.inference_mode(False), torch.enable_grad(), on_cpu:
@@ -162,8 +165,8 @@ def learning_on(n: int) -> Iterator[None]:
 def _set_threads(n: int) -> None:
     """Set the number of threads for operations of this thread.
 
-    PyTorch stores a number for each thread. Its setter also changes the number that new threads start with. This
-    function reads that number in a new thread and restores it.
+    PyTorch stores a number for each thread. Its setter also changes the number with which new threads start. Therefore
+    this function reads that number in a new thread and restores it.
     """
     if n == torch.get_num_threads():
         return

@@ -1,4 +1,4 @@
-"""The commands `solve`, which runs a policy on levels until each is solved, and `play`, which opens a window."""
+"""The functions `solve`, which runs a policy on levels until each is solved, and `play`, which opens a window."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def solve(
         n: number of levels: by default 1000 fresh levels, or all levels of a set; otherwise the first levels of the
             set.
         seed: seed of fresh levels, at least 0; the same seed gives the same levels.
-        batch: number of levels that run at once, by default as many as keep the state small.
+        batch: number of levels that run at once, by default a number that keeps the state small.
         steps: largest number of iterations on a level; by default the policy's bound, or else the environment's limit.
         device: device, such as cpu, cuda or cuda:1; by default the policy's device, which is the CPU if the policy is
             given by name.

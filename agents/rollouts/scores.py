@@ -18,9 +18,10 @@ from ..policies.guarantees import DRAWINGS
 from ..policies.policy import Policy
 
 ERROR, LENGTH = OPTIMAL + 1, OPTIMAL + 2
-"""Indices of two more columns of scores: `squared_errors` of the path, and the number of tiles wanted."""
+"""Indices of two further columns of scores: `squared_errors` of the path, and the number of tiles of the wanted
+output."""
 BATCH, BATCH_TILES = 256, 1 << 17
-"""Largest numbers of levels and of tiles that run at once by default."""
+"""Default limits of a batch: the largest numbers of levels and of tiles that run at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,8 @@ class Batch:
     Attributes:
         tiles: (N, H, W) uint8.
         target: (N, H, W) bool, the canonical solutions; (N, K, H, W) if the task's answers have K > 1 channels.
-        drawing: (N, H, W) bool, the output that the policy should have on them if it is not one path, see `DRAWINGS`.
+        drawing: (N, H, W) bool, the correct output of a policy with an output that is not one path, see `DRAWINGS`;
+            None for other policies.
     """
 
     tiles: Tiles
@@ -46,15 +48,15 @@ class Batch:
 
     @property
     def wanted(self) -> NDArray[np.bool_]:
-        """The output that the policy should have, (N, H, W) or (N, K, H, W) bool."""
+        """The correct output of the policy, (N, H, W) or (N, K, H, W) bool."""
         return self.target if self.drawing is None else self.drawing
 
 
 def label(policy: Policy, levels: LevelSet | Tiles | Batch, target: NDArray[np.bool_] | None = None) -> Batch:
-    """Return levels with their solutions and with the output that a policy should have on them.
+    """Return levels with their solutions and with the correct output of a policy on them.
 
     Args:
-        policy: the policy that will run on them.
+        policy: the policy that will run on the levels.
         levels: a set or (N, H, W) tiles, levels of the policy's task; or the result of this function for that policy.
         target: (N, ...) bool, the canonical solutions, if they are known; the levels are then not checked again.
 
@@ -96,7 +98,10 @@ def batches(tiles: Tiles, batch: int | None) -> list[slice]:
 
 
 def usual_batch(tiles: Tiles) -> int:
-    """Return the default number of levels that run at once, for levels of the size of (N, H, W) tiles."""
+    """Return the default number of levels that run at once, for (N, H, W) levels.
+
+    It is `BATCH`, or fewer so that they have at most `BATCH_TILES` tiles.
+    """
     return max(1, min(BATCH, BATCH_TILES // max(1, int(np.prod(tiles.shape[1:])))))
 
 
@@ -111,22 +116,23 @@ def encode(policy: Policy, tiles: Tiles) -> Tensor:
 
 
 def path_of(policy: Policy, state: Tensor) -> NDArray[np.float32]:
-    """Return the answer in a state of a policy, usually a path: (B, H, W) float32, or (B, K, H, W) if answers of the
-    policy's task have K channels.
+    """Return the answer in a state of a policy, usually a path.
 
     Args:
         policy: the policy.
         state: (B, C, H, W) floats, on any device.
+
+    Returns:
+        (B, H, W) float32, or (B, K, H, W) if answers of the policy's task have K channels.
     """
     return read_back(state[:, policy.problem.drawn].float())
 
 
 def score_paths(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the six columns of scores of some paths, (B, 6) float64: the columns of `score_table`, then `ERROR` and
-    `LENGTH`.
+    """Return the scores of some paths, (B, 6) float64: the four columns of `score_table`, then `ERROR` and `LENGTH`.
 
     Args:
-        policy: the policy that drew.
+        policy: the policy that predicted the paths.
         levels: B levels, from `label`.
         path: (B, H, W) or (B, K, H, W), from `path_of`.
     """
@@ -135,13 +141,13 @@ def score_paths(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDA
 
 
 def score_table(policy: Policy, levels: Batch, path: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the columns of `Scores.table`, (B, 4) float64.
+    """Return the four columns of `Scores.table` for some paths, (B, 4) float64.
 
-    If the policy's output is not one path (`DRAWINGS`), an output is optimal only if exactly the wanted tiles are
-    drawn.
+    If the policy's output is not one path (`DRAWINGS`), an output is optimal only if its tiles are exactly the wanted
+    tiles.
 
     Args:
-        policy: the policy that drew.
+        policy: the policy that predicted the paths.
         levels: B levels, from `label`.
         path: (B, H, W) or (B, K, H, W), from `path_of`.
     """

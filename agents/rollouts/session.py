@@ -32,16 +32,16 @@ class Session:
     """A policy on one level after another. The newest snapshot is the present step; going back deletes it.
 
     Attributes:
-        policy: the policy; on the graph of the level if its edges lead somewhere.
+        policy: the policy; as `OnGraph` if the user has joined the edges of the level.
         name: the policy's name in the title.
         level: the number of the level, from 0.
 
     Args:
         policy: a policy, on any device.
-        name: its name.
+        name: the policy's name.
         seed: the seed of the levels.
         steps: the largest number of iterations on a level, or None for no limit.
-        options: which levels to show: `levels`, `size`, `generator` and its options.
+        options: the levels to show: `levels`, or `size`, `generator` and options of the generator.
 
     Raises:
         ValueError: a bad option, or levels on which the policy cannot run.
@@ -63,7 +63,7 @@ class Session:
 
     @property
     def names(self) -> dict[Action, str]:
-        """The current choice in each of the window's menus; without the generator if the levels are given."""
+        """The current choice in each of the window's menus. The generator is left out if levels of a set are shown."""
         generator = {} if self._options["levels"] is not None else {Action.LEVEL: str(self._options["generator"])}
         return {Action.POLICY: self.name, **generator}
 
@@ -86,12 +86,14 @@ class Session:
         return ""
 
     def back(self) -> str:
-        """Go back to the previous step, without later edits; return the reason if this is impossible, otherwise an
-        empty string."""
+        """Go back to the previous step, without later edits.
+
+        Return the reason if this is impossible, otherwise an empty string.
+        """
         return "" if self._history.drop_newest() else "no earlier step"
 
     def restart(self) -> None:
-        """Restart on this level, with its edits."""
+        """Restart the policy on this level, with the user's edits of the level."""
         self._begin(self.snapshot.tiles)
 
     def new_level(self) -> None:
@@ -102,7 +104,7 @@ class Session:
     def edit(self, edit: Edit) -> str:
         """Change the level or the state; return the reason if the edit was refused, otherwise an empty string.
 
-        Levels without a solution are allowed, so that one can watch the automaton on them.
+        Levels without a solution are allowed, so that users can watch the policy on them.
         """
         now = self.snapshot
         try:
@@ -134,7 +136,7 @@ class Session:
         """Return a session on this level with the next kind of `EDGES`; a level with joined edges has no border.
 
         Raises:
-            ValueError: the policy cannot run there.
+            ValueError: the policy cannot run on such a level.
         """
         other, tiles = copy(self), self.snapshot.tiles
         other._edges = EDGES[(EDGES.index(self._edges) + 1) % len(EDGES)]
@@ -142,7 +144,7 @@ class Session:
         return other._on(np.pad(tiles, 1, constant_values=Tile.WALL) if is_closed else other._fitting(tiles))
 
     def with_generator(self, name: str) -> Session:
-        """Return a session with levels of another generator, of the present level's size.
+        """Return a session with levels of another generator, of the same size as the present level.
 
         Raises:
             ValueError: the generator makes no levels of this size, or the policy cannot run on them.
@@ -178,7 +180,7 @@ class Session:
         return self._fitting(self._source.draw(self._rng, self.level))
 
     def _fitting(self, tiles: Tiles) -> Tiles:
-        """Return a level without its border if something is beyond its edges."""
+        """Return a level without its border if its edges are joined to each other."""
         return tiles[1:-1, 1:-1] if self._edges != EDGES[0] and has_border(tiles[None]).all() else tiles
 
     def _begin(self, tiles: Tiles) -> None:

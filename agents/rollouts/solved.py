@@ -42,10 +42,10 @@ class Solved(Tabular):
     Attributes:
         policy: the policy, on its device.
         name: the policy's name.
-        source: where the levels come from, in words.
+        source: the origin of the levels, in words.
         levels: the levels, prepared for the policy's task.
         targets: (N, H, W) or (N, K, H, W) bool, their canonical solutions.
-        result: the ends of the episodes, one for each level.
+        result: the ends of the episodes on the N levels.
         n_steps: the limit on iterations.
         batch: the number of levels that ran at once, as requested, or None for the default.
         enough: the number of iterations after which the policy solves no more levels (`step_limit`).
@@ -70,7 +70,8 @@ class Solved(Tabular):
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Metrics over all levels; metrics of steps count solved levels only, and are None if no level is solved."""
+        """Metrics over all levels by name. Means and maxima of steps are over solved levels, and None if no level is
+        solved."""
         solved, limited = self.result.solved, self.result.limited
         steps = self.result.steps[solved]
         return {
@@ -105,7 +106,8 @@ class Solved(Tabular):
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a record for each level: how its episode ended, and the number of tiles of its solution."""
+        """Return a record for each level: the end of its episode (`SolveResult`), and the number of tiles of its
+        solution."""
         lengths = lengths_of(self.targets).tolist()
         columns = (column.tolist() for column in self.result)
         names = ("level", "solution_length", *self.result._fields)
@@ -172,8 +174,9 @@ class Solved(Tabular):
 
 
 def animation_frames(policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str) -> list[Frame]:
-    """Return the pictures of an episode on one level, (h, w, 3) uint8 each: at most `LARGEST_ANIMATION` steps, evenly
-    spaced, and the last step `_LAST_FRAME` times.
+    """Return the pictures of an episode on one level, (h, w, 3) uint8 each.
+
+    They show at most `LARGEST_ANIMATION` steps, evenly spaced, and the last step `_LAST_FRAME` times.
 
     Args:
         policy: the policy, on any device.

@@ -38,8 +38,9 @@ class SolveResult(NamedTuple):
     """The ends of the episodes on N levels.
 
     Attributes:
-        solved: (N,) bool, whether the path became optimal; the episode ended when it first did.
-        limited: (N,) bool, whether the episode ended at the limit, unsolved, before the policy had finished.
+        solved: (N,) bool, whether the path became optimal, which ended the episode.
+        limited: (N,) bool, whether the episode ended at the limit of iterations, unsolved, before the policy had
+            finished.
         steps: (N,) int64, the number of iterations until the episode ended.
     """
 
@@ -51,10 +52,11 @@ class SolveResult(NamedTuple):
 def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
     """Return the number of iterations that a policy gets on some levels.
 
-    A policy with a bound gets as many as the longest solution may need, so that it always finishes. A policy with
-    different weights for each iteration gets as many as it has weights for. Any other policy gets its
-    `Policy.default_steps`, scaled up in proportion to the size of the levels or to their longest solution, whichever
-    gives more. For example, 64 iterations at size 16 remain 64 on the paper's mazes and become 150 on perfect mazes.
+    - A policy with a bound gets the number that the longest solution may need, so that it always finishes.
+    - A policy with different weights for each iteration gets the number of iterations for which it has weights.
+    - Any other policy gets its `Policy.default_steps`, scaled up in proportion to the size of the levels or to their
+      longest solution, whichever gives more. For example, 64 iterations at size 16 remain 64 on the paper's mazes and
+      become 150 on perfect mazes.
 
     Args:
         policy: the policy that will run.
@@ -80,10 +82,10 @@ def scaled_steps(n_steps: int, task: Task, targets: NDArray[np.bool_]) -> int:
 
 
 def check_steps(policy: Policy, n_steps: int) -> None:
-    """Check a number of iterations.
+    """Check that a policy can run for a number of iterations.
 
     Raises:
-        ValueError: it is below 1, or more than the policy has weights for.
+        ValueError: the number is below 1, or the policy has weights for fewer iterations.
     """
     most = policy.max_steps
     check(n_steps >= 1, f"a policy needs at least 1 iteration, got {n_steps}")
@@ -96,7 +98,8 @@ def try_out(policy: Policy, tiles: Tiles, n_steps: int, name: str) -> None:
     """Check a number of iterations, and run one iteration on the first of (N, H, W) levels.
 
     Raises:
-        ValueError: the policy cannot run on such levels, or for that many iterations; the message begins with `name`.
+        ValueError: the policy cannot run on such levels, or for that number of iterations; the message begins with
+            `name`.
     """
     try:
         check_steps(policy, n_steps)
@@ -106,9 +109,10 @@ def try_out(policy: Policy, tiles: Tiles, n_steps: int, name: str) -> None:
 
 
 def curve_steps(n_steps: int) -> list[int]:
-    """Return ascending numbers of iterations from 1 to `n_steps`, about four for each doubling.
+    """Return ascending numbers of iterations from 1 to `n_steps`, about four for each doubling, such as [1, 2, 3, 4, 5,
+    6, 7].
 
-    For another `n_steps`, all numbers but the last are the same.
+    The numbers before the last are the same for every `n_steps`, so that curves of different lengths can be compared.
     """
     quarters = range(4 * n_steps.bit_length())
     return sorted({step for q in quarters if (step := round(2 ** (q / 4))) < n_steps} | {n_steps})
@@ -140,7 +144,7 @@ def run_to_end(
     every: int = 32,
     pause: Callable[[], Any] = lambda: None,
 ) -> Tensor:
-    """Return the last state of a rollout, (B, C, H, W) floats; stops early once no path changes any more.
+    """Return the last state of a rollout, (B, C, H, W) floats; the rollout stops early once no path changes any more.
 
     Args:
         policy: the policy to run.
@@ -168,7 +172,7 @@ def find_paths(
         policy: the policy to run.
         tiles: (N, H, W) uint8.
         n_steps: the number of iterations, at least 1.
-        batch: the number of levels that run at once; by default as many as keep the state small.
+        batch: the number of levels that run at once; by default a number that keeps the state small.
         pause: called every 64 iterations; an exception that it raises ends the work.
     """
     paths = np.zeros(policy.problem.shape_of_answers(*tiles.shape), np.float32)
@@ -196,7 +200,7 @@ def run_until_solved(
         policy: the policy to run, on any device.
         levels: a set or (N, H, W) tiles, levels of the policy's task, or the result of `label` for them.
         n_steps: the largest number of iterations, which `check_steps` accepts; by default the `step_limit`.
-        batch: the number of levels that run at once; by default as many as keep the state small.
+        batch: the number of levels that run at once; by default a number that keeps the state small.
         report: called after every iteration with the number of episodes that have ended since the last call.
 
     Raises:

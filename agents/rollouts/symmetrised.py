@@ -1,7 +1,7 @@
 """A policy that solves every maze in its eight orientations and keeps the best path that it can verify.
 
 A network is rarely correct on a maze and on all its rotated and mirrored copies, because its weights have no symmetry.
-A drawn path can be verified without the solution, so a correct orientation can be recognised.
+A predicted path can be verified without the solution, so a correct orientation can be recognised.
 """
 
 from __future__ import annotations
@@ -33,18 +33,23 @@ ORIENTATIONS = (
     "anticlockwise",
     "antitransposed",
 )
-"""The orientations in their fixed order. Bit 0 of an index mirrors, bit 1 flips, both after bit 2 has transposed."""
+"""The orientations in their fixed order. An index has three bits: bit 2 transposes the maze, then bit 0 mirrors it, and
+bit 1 flips it."""
 _N = len(ORIENTATIONS)
 
 
 def turn(x: Tensor, orientation: int) -> Tensor:
-    """Return (..., H, W) maps turned into an orientation, an index of `ORIENTATIONS`; from index 4 on the result is
-    (..., W, H)."""
+    """Return (..., H, W) maps in another orientation, (..., H, W) or (..., W, H).
+
+    Args:
+        x: (..., H, W) maps.
+        orientation: an index of `ORIENTATIONS`; from index 4 on, height and width are exchanged.
+    """
     return (x.transpose(-1, -2) if orientation & 4 else x).flip(_flipped(orientation))
 
 
 def turn_back(x: Tensor, orientation: int) -> Tensor:
-    """Return (..., H, W) maps turned back from an orientation: the inverse of `turn`."""
+    """Return maps from `turn` in their original orientation."""
     x = x.flip(_flipped(orientation))
     return x.transpose(-1, -2) if orientation & 4 else x
 
@@ -56,25 +61,25 @@ def _flipped(orientation: int) -> list[int]:
 class Symmetrised(Policy):
     """A policy run on eight orientations of each maze; channel 0 shows the best valid path of the eight.
 
-    The state holds the eight states of the given policy, each turned back to the maze's own orientation. One iteration
-    runs the given policy once on each, so it costs eight times as much. Then channel 0 becomes the path of one of
-    the eight, chosen by the task's `rank`, which never sees the solution:
+    The state holds the eight states of the inner policy, each turned back to the maze's own orientation. One iteration
+    runs the inner policy once on each orientation, so it costs eight times as much. Then channel 0 becomes one of the
+    eight paths. The task's `rank` chooses it, without knowing the solution:
 
     - shortest path: the shortest of the lines of free tiles that join source and target;
     - diameter: the longest of the paths that are shortest between their own ends. One breadth-first search between
       these ends decides that.
 
-    Of equally good paths, the first in the order of `ORIENTATIONS` is shown. If none is valid, the path of the unturned
-    maze is shown.
+    Of equally good paths, the first in the order of `ORIENTATIONS` is shown. If no path is valid, the path of the
+    unturned maze is shown.
 
     >>> Symmetrised(load("nca-diameter-lenient"))  # or load("symmetrised:nca-diameter-lenient")
 
     Args:
-        policy: the policy, which is not copied.
+        policy: the inner policy, which is not copied.
 
     Raises:
-        ValueError: no policy, one that chooses among several passes already, that does not draw one path, or that is
-            built for mazes that are not square; or a task without `rank`.
+        ValueError: the argument is not a policy; the policy already chooses among several passes, has an output that is
+            not one path, or is built for mazes that are not square; or its task has no `rank`.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -119,11 +124,11 @@ class Symmetrised(Policy):
         return self.policy.n_weights
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Compile the given policy's iterations; the search cannot be compiled."""
+        """Compile the inner policy's iterations; the choice among the orientations cannot be compiled."""
         self.policy.compile(*args, **kwargs)
 
     def encode_maze(self, maze: Tensor) -> tuple[Tensor, list[Any]]:
-        """Return the (B, T, H, W) maze, and the given policy's iterations on its orientations."""
+        """Return the (B, T, H, W) maze, and the inner policy's iterations on the orientations of the maze."""
         return maze, [iteration(self.policy, turned) for turned in self.orientations_of(maze)]
 
     def update(self, encoded: tuple[Tensor, list[Any]], state: Tensor, step: int) -> Tensor:
@@ -133,7 +138,11 @@ class Symmetrised(Policy):
         return self.join(maze, [iterated(inner, step) for iterated, inner in states])
 
     def orientations_of(self, maze: Tensor) -> list[Tensor]:
-        """Return (B, T, H, W) mazes in all orientations: one batch, (8 B, T, H, H), or two of four if not square."""
+        """Return (B, T, H, W) mazes in all orientations.
+
+        Square mazes are one batch, (8 B, T, H, H). Other mazes are two batches of four orientations, (4 B, T, H, W) and
+        (4 B, T, W, H).
+        """
         return _batches([turn(maze, i) for i in range(_N)])
 
     def states_of(self, state: Tensor) -> list[Tensor]:
@@ -141,11 +150,11 @@ class Symmetrised(Policy):
         return _batches([turn(inner, i) for i, inner in enumerate(state[:, 1:].chunk(_N, dim=1))])
 
     def join(self, maze: Tensor, states: list[Tensor]) -> Tensor:
-        """Return a state, (B, 1 + 8 C, H, W): the best path, then the given policy's states in all orientations.
+        """Return a state, (B, 1 + 8 C, H, W): the best path, then the inner policy's states in all orientations.
 
         Args:
             maze: (B, T, H, W) floats.
-            states: a state for each batch of `orientations_of`, of all channels or the first ones.
+            states: a state for each batch of `orientations_of`, with all channels or only the first ones.
         """
         turned = [inner for batch in states for inner in batch.split(len(maze))] if len(maze) else []
         if not turned:
@@ -166,7 +175,7 @@ def _batches(turned: list[Tensor]) -> list[Tensor]:
 
 
 class EachOrientation:
-    """Rollouts of a `Symmetrised` policy, made of rollouts of the policy within it, on that policy's engine.
+    """Rollouts of a `Symmetrised` policy, made of rollouts of its inner policy on the engine for the inner policy.
 
     Paths are verified only in states that are returned, and not after every iteration.
     """

@@ -28,7 +28,7 @@ def open_window(
     policies: Mapping[str, Callable[[], Policy]],
     **options: Any,
 ) -> None:
-    """Show a policy in a window until the user closes it; a solved level stays until the user asks for another.
+    """Show a policy in a window until the user closes it; a solved level stays until the user asks for another level.
 
     Args:
         policy: a policy, on any device.
@@ -36,8 +36,9 @@ def open_window(
         fps: the largest number of iterations per second, which the user can change.
         seed: the seed of the levels.
         steps: the largest number of iterations on a level, or None for no limit.
-        policies: further policies that the user can choose, by name.
-        options: which levels to show: `levels`, `size`, `generator` and so on, as for the environments.
+        policies: further policies that the user can choose, by name, as functions that load them.
+        options: the levels to show: `levels`, or `size`, `generator` and options of the generator, as for the
+            environments.
 
     Raises:
         ValueError: a bad option, or levels on which the policy cannot run.
