@@ -109,10 +109,10 @@ def try_out(policy: Policy, tiles: Tiles, n_steps: int, name: str) -> None:
 
 
 def curve_steps(n_steps: int) -> list[int]:
-    """Return ascending numbers of iterations from 1 to `n_steps`, about four for each doubling, such as [1, 2, 3, 4, 5,
-    6, 7].
+    """Return ascending numbers of iterations from 1 to `n_steps`, about four for each doubling.
 
-    The numbers before the last are the same for every `n_steps`, so that curves of different lengths can be compared.
+    For 16 they are 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13 and 16. The numbers before the last are the same for every
+    `n_steps`.
     """
     quarters = range(4 * n_steps.bit_length())
     return sorted({step for q in quarters if (step := round(2 ** (q / 4))) < n_steps} | {n_steps})

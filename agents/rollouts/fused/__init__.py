@@ -1,1 +1,1 @@
-"""Whole rollouts and their gradients in machine code: on a CPU several times faster than one operation at a time."""
+"""Rollouts and their gradients in machine code, several times faster on a CPU than one PyTorch operation at a time."""

@@ -1,10 +1,10 @@
 """The innermost loops for dense states, which keep all their sums in vector registers; importing this imports numba.
 
-Functions that numba compiles call these with int64 and float32 arguments. Addresses count bytes; `kernels` explains the
-rest. The number at the end of a name is the number of vectors of channels that the loop writes.
+Functions that numba compiles call these with int64 and float32 arguments. Addresses count bytes. `kernels` explains the
+other terms. The number at the end of a name is the number of vectors of channels that the loop writes.
 
-Products are of float32 numbers, or, if `low` is not 0, of pairs of bfloat16 numbers. In steps a pair is two channels of
-a tile, so that a map takes half the memory. In the gradient of the weights it is one channel of two adjacent tiles.
+Products are of float32 numbers or, if `low` is not 0, of pairs of bfloat16 numbers. In steps a pair is two channels of
+a tile, so that a map takes half the memory. In the gradient of the weights a pair is one channel of two adjacent tiles.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _write_squares(code: Code, x: Value, n: Value) -> Value:
 
 @contextmanager
 def _vectors(code: Code, x: Value, n: Value, filler: float) -> Iterator[tuple[Value, Value]]:
-    """Yield the offset and the numbers of each vector of n floats; lanes beyond the n-th float hold the filler."""
+    """Yield the offset and the numbers of each vector of n floats; lanes beyond the n-th float contain the filler."""
     build = code.builder
     with code.loop(build.sdiv(build.add(n, code.integer(LANES - 1)), code.integer(LANES))) as index:
         first = build.mul(index, code.integer(LANES))
@@ -153,19 +153,23 @@ def _write_share_out(code: Code, whole, n_more, highest, x, n, gradient) -> Valu
 step_1, step_2 = (inlined(partial(_write_step, width)) for width in (1, 2))
 """Write the next state of a block of tiles."""
 step_back_1, step_back_2 = (inlined(partial(_write_step_back, width)) for width in (1, 2))
-"""Write the gradient of a block of tiles from that of the next state."""
+"""Write the gradient of a block of tiles from the gradient of the next state."""
 weigh_1, weigh_2 = (inlined(partial(_write_weigh, width)) for width in (1, 2))
-"""Add some tiles' products to a block of rows of the gradient of the weights."""
+"""Add the products of some tiles to a block of rows of the gradient of the weights."""
 pair_channels = inlined(_write_pair_channels)
-"""Write n floats as bfloat16 side by side, which makes pairs of the channels of a tile; n is a multiple of `LANES`."""
+"""Write n floats as bfloat16 side by side, so that the channels of a tile form pairs; n is a multiple of `LANES`."""
 pair_tiles = inlined(_write_pair_tiles)
-"""Write pairs of each channel of a tile and the same of the next tile, for all but the last of a map of n floats."""
+"""Write, for each channel of every tile except the last, the pair of its value and its value at the next tile.
+
+The map has n floats.
+"""
 squares = inlined(_write_squares, types.float32)
 """Return the sum of the squares of n floats; n is a multiple of `LANES`."""
 highest = inlined(_write_highest, types.float32)
-"""Return the largest of n floats, or NaN if one of them is NaN."""
+"""Return the largest of n floats, or NaN if a float is NaN."""
 share_out = inlined(_write_share_out, types.float32)
-"""Divide a gradient `whole` evenly among all numbers that equal `highest`: those of n floats, and `n_more` others.
+"""Divide a gradient, `whole`, evenly among all numbers that equal `highest`: some of n floats, and `n_more` other
+numbers.
 
-Adds a part to the gradient of each of the n floats, and returns one part for the others.
+Add a part to the gradient of each of these floats, and return the part for each of the other numbers.
 """

@@ -22,15 +22,18 @@ from . import blocks, kernels, sparse, vectors
 from .layout import Floats, Integers, MemoryLayout, zeros
 
 GROUPS = 64
-"""Largest number of groups of mazes. Each has its own sums, so that results do not depend on the number of threads."""
+"""Largest number of groups of mazes. Each group has its own sums, so that results do not depend on the number of
+threads."""
 MODULES = (vectors, blocks, sparse, kernels)
-"""Modules whose source goes into the machine code: a change to any of them invalidates numba's cache."""
+"""Modules that contribute source to the machine code; a change to any of them invalidates numba's cache."""
 
 
 @cache
 def compiled() -> SimpleNamespace:
-    """Return the compiled kernels `forward` and `backward`, which release the GIL; the first call compiles or loads
-    them."""
+    """Return the compiled kernels `forward` and `backward` as attributes of a namespace; they release the GIL.
+
+    The first call compiles the kernels or loads them from numba's cache.
+    """
     namespace: dict[str, Any] = dict(vars(kernels))
     for function in kernels.HELPERS:
         namespace[function.__name__] = jit_within(namespace, MODULES, function)
@@ -49,8 +52,8 @@ class Plan:
         layout: the layout of the maps and the weights.
         keep: the numbers of iterations after which to return a state, ascending; the last is the length of the rollout.
         n_returned: the number of channels to return.
-        n_seen: the number of iterations that see the maze, the first ones.
-        unbounded: the index of the iteration that has no ReLU; outside of the rollout if every iteration has one.
+        n_seen: the number of iterations that read the maze, the first ones.
+        unbounded: the index of the iteration that has no ReLU; outside of the rollout if every iteration has a ReLU.
         max_pool: whether the last two channels become maxima, see `NCA`.
         state_limit: the upper bound of a state.
         growth: the largest growth of a state's gradient per step back, as a factor, see `rollout`.
@@ -76,7 +79,7 @@ class Plan:
         return self.n_seen, self.unbounded, kept, n_pooled, np.float32(self.state_limit)
 
     def unpooled(self, n: int, n_states: int, n_tiles: int) -> Floats:
-        """Return memory for the pooled channels of n rollouts as they are before pooling, (n, n_states, n_tiles, 2)."""
+        """Return memory for the pooled channels of n rollouts before pooling, (n, n_states, n_tiles, 2) float32."""
         return np.empty((n, n_states, n_tiles if self.max_pool else 0, 2), np.float32)
 
 
@@ -107,7 +110,7 @@ class Unroll(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradients of weights and bias, and None for the other arguments."""
+        """Return the gradients of weights and bias, and None for each of the other arguments."""
         *history, weight = ctx.saved_tensors
         sums = _backward(ctx.plan, [part.numpy() for part in history], gradients, ctx.mazes, ctx.has_state, weight)
         return None, None, None, *map(torch.from_numpy, ctx.plan.layout.unpack(*sums))
@@ -182,8 +185,10 @@ def _on_threads(work: Callable[[range], None], groups: Sequence[range]) -> None:
 
 @cache
 def executor(n_threads: int, process: int) -> ThreadPoolExecutor:
-    """Return an executor with `n_threads` threads, the same for all calls in a process; a forked child gets its own,
-    since it has none of its parent's threads."""
+    """Return an executor with `n_threads` threads, the same executor for all calls in a process.
+
+    A forked child gets its own executor, because it has none of its parent's threads.
+    """
     return ThreadPoolExecutor(n_threads, "maze_nca_gym rollouts")
 
 

@@ -1,9 +1,9 @@
-"""Whole rollouts of mazes, forward and backward, as source for numba; importing this compiles nothing.
+"""Complete rollouts of mazes, forward and backward, as source for numba; importing this compiles nothing.
 
 A map is a flat array: tiles row by row, `channels` floats for each, with zeros around the maze (see `layout`). Its
-`form` is a tuple; all offsets but `distances` count floats:
+`form` is a tuple; all offsets except `distances` count floats:
 
-    places: the offsets of the tiles, row by row, padded with the last one to a multiple of `blocks.HEIGHT`.
+    places: the offsets of the tiles, row by row, padded with the last offset to a multiple of `blocks.HEIGHT`.
     taps: the offsets from a tile to the tiles that it reads.
     rows: the offsets from a tile to every float that it reads, padded with zeros to a multiple of `blocks.HEIGHT`.
     input_rows: the same for the first `depth` floats of each of these tiles.
@@ -34,7 +34,8 @@ CHUNK = 72
 """Number of tiles whose states and gradients stay in the L1 cache while the gradients of all weights are summed."""
 
 SPARSE_CHUNK = 160
-"""The same for sparse states, of which more tiles fit, since only their non-zero floats are read."""
+"""The corresponding number for sparse states. It is larger, because only the non-zero floats of these states are
+read."""
 
 FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8[::1], i8, i8, i8[::1], i8[::1], i8[::1]))"
 STEPS = "i8, i8, i8[::1], i8, f4"
@@ -75,8 +76,10 @@ def take(flat, places, tiles):
 
 
 def feed(maze, seen, places, flat):
-    """Write the inputs into a map: an (n_tiles, T) maze, zeros in its place unless `seen`, and a 1, whose weight is the
-    bias."""
+    """Write the inputs of all tiles into a map: an (n_tiles, T) maze and a 1, which has the bias as its weight.
+
+    Unless `seen`, zeros are written instead of the maze.
+    """
     for tile in range(maze.shape[0]):
         for channel in range(maze.shape[1]):
             flat[places[tile] + channel] = maze[tile, channel] if seen else ZERO
@@ -85,8 +88,10 @@ def feed(maze, seen, places, flat):
 
 
 def factors(x, low, paired):
-    """Return a map in the form that blocks multiply: the map itself or, with `low`, pairs of its channels in bfloat16,
-    written to `paired`."""
+    """Return a map in the form that blocks multiply.
+
+    It is the map itself or, with `low`, pairs of its channels in bfloat16, which are written to `paired`.
+    """
     if not low:
         return x
     blocks.pair_channels(address(x, 0), len(x), address(paired, 0))
@@ -94,10 +99,10 @@ def factors(x, low, paired):
 
 
 def step(share, x, weights, form, depth, least, most, out, low):
-    """Write the sum of the share and a convolution to `out`, clamped to `least` and `most`: the next state, or a new
+    """Write the sum of the share and a convolution, clamped to `least` and `most`, to `out`: the next state, or a new
     share.
 
-    The share is the summand of the inputs in a step: their convolution, which includes the bias.
+    The share is the part of a step's sums that comes from the inputs: their convolution, which includes the bias.
     """
     places, taps, channels = form[0], form[1], form[4]
     # Channels outside, tiles inside: the weights of two vectors of channels stay in the cache for all tiles.
@@ -119,8 +124,10 @@ def bound(share, least, most, out):
 
 
 def step_back(x, gradient, weights, form, most, out, low):
-    """Write the gradient of a state from the gradient of the next state, and 0 unless the state is strictly between 0
-    and `most`."""
+    """Write the gradient of a state from the gradient of the next state.
+
+    The gradient is 0 unless the state is strictly between 0 and `most`.
+    """
     places, taps, channels = form[0], form[1], form[4]
     # The transposed convolution: `form` has the taps negated, `weights` has inputs and outputs exchanged.
     for first in range(0, channels, 2 * LANES):
@@ -185,7 +192,8 @@ def weigh(x, gradient, channels, rows, places, n_places, out, low):
 
 
 def weigh_in_pairs(x, gradient, channels, rows, pairs, out, paired):
-    """Compute the same as `weigh` from pairs of tiles in bfloat16; `paired`, (2, map), is scratch memory for them."""
+    """Compute the same as `weigh` from pairs of tiles in bfloat16; `paired`, (2, map), is scratch memory for the
+    pairs."""
     of_x, of_gradient = paired[0], paired[1]
     # A product of pairs sums over two tiles at once, so both states and gradients are paired along the row.
     blocks.pair_tiles(address(x, 0), len(x), channels, address(of_x, 0))
@@ -194,10 +202,11 @@ def weigh_in_pairs(x, gradient, channels, rows, pairs, out, paired):
 
 
 def pool(x, places, n_pooled, before):
-    """Replace the last of the pooled channels by the maximum over them all, and the one before it by its maximum over
-    the map.
+    """Replace the last of the pooled channels by the maximum over all of them, and the channel before it by its maximum
+    over the map.
 
-    Their former values go to `before`, (n_tiles, 2). NaN counts as larger than every number, as in PyTorch.
+    The values of both channels before pooling go to `before`, (n_tiles, 2). NaN counts as larger than every number, as
+    in PyTorch.
     """
     over_map = -INFINITY
     for tile in range(len(before)):
@@ -214,7 +223,7 @@ def pool(x, places, n_pooled, before):
 
 
 def pool_back(x, places, n_pooled, before, gradient):
-    """Turn the gradient of `x`, as `pool` left it, into the gradient of `x` before `pool`, in place.
+    """Turn the gradient of `x` after `pool` into the gradient of `x` before `pool`, in place.
 
     All numbers that equal a maximum receive equal parts of its gradient, as in PyTorch's `amax`.
     """
@@ -236,8 +245,9 @@ def pool_back(x, places, n_pooled, before, gradient):
 
 
 def compress(x, channels, most_active, entries, starts):
-    """List the entries of a map tile by tile, and where each tile's start; return whether they are at most
-    `most_active`.
+    """List the entries of a map tile by tile, and the positions in the list at which tiles start.
+
+    Return whether there are at most `most_active` entries.
     """
     n_entries = 0
     for tile in range(len(starts) - 1):
@@ -286,8 +296,10 @@ def step_back_sparse(x, gradient, entries, starts, weights, form, most, out):
 
 
 def weigh_sparse(x, gradient, entries, starts, form, out):
-    """Compute the same as `weigh`, from the entries of `x`; rows that only pad the groups receive meaningless
-    values."""
+    """Compute the same as `weigh`, from the entries of `x`.
+
+    Rows that only pad the groups receive meaningless values.
+    """
     channels, groups, n_tiles = form[4], form[7], len(starts) - 1
     places, counts = np.empty((channels, SPARSE_CHUNK), np.int64), np.empty(channels, np.int64)
     for chunk in range(0, n_tiles, SPARSE_CHUNK):
@@ -314,28 +326,30 @@ def forward(
     first, last, shared, history, unpooled, mazes, state, input_weights, weights, rows_of_weights, most_active, low,
     form, n_seen, unbounded, kept, n_pooled, most, outs
 ):  # fmt: skip
-    """Roll out some mazes, one after another: a call from Python costs as much as several iterations of a small maze.
+    """Roll out some mazes, one after another, in one call, because a call from Python costs as much as several
+    iterations of a small maze.
 
     Args:
         first: the first maze's index in the batch.
         last: the last maze's index plus 1.
         shared: whether all mazes use the first slot of the history; otherwise each maze uses the slot of its index.
         history: (n, n_steps + 1 or 2, map), zero around the mazes; receives the states, all of them or the last two.
-        unpooled: (n, n_steps + 1 or 2, n_tiles, 2), receives the last two pooled channels as they were before `pool`.
+        unpooled: (n, n_steps + 1 or 2, n_tiles, 2), receives the last two pooled channels before `pool`.
         mazes: (B, n_tiles, T).
         state: (B, n_tiles, C), the first state, without negative numbers, or an empty array for zeros.
         input_weights: the weights of the inputs, from `MemoryLayout.pack_inputs`.
         weights: the weights of the state, from `MemoryLayout.pack`.
         rows_of_weights: the weights of the state, from `MemoryLayout.pack_rows`.
         most_active: the largest number of non-zero floats in a sparse state, or -1 if no state counts as sparse.
-        low: whether states that are not sparse are multiplied in bfloat16; `weights` must be packed likewise.
+        low: whether states that are not sparse are multiplied in bfloat16; `weights` must be packed accordingly.
         form: the form of the maps.
-        n_seen: the number of steps that see the maze, the first ones; later steps see zeros in its place.
-        unbounded: the index of the step that has no ReLU, counted from 0; outside of the rollout if every step has one.
+        n_seen: the number of steps that read the maze, the first ones; later steps read zeros instead.
+        unbounded: the index of the step that has no ReLU, counted from 0; outside of the rollout if every step has a
+            ReLU.
         kept: (n_steps + 1,), the index in `outs` of the state after each number of steps, or -1.
         n_pooled: the number of channels that are pooled, all of the network's, or 0 for a network without pooling.
         most: the upper bound of a state.
-        outs: (k, B, n_tiles, c), receives the first c channels of the kept states.
+        outs: (k, B, n_tiles, c), receives the first c channels of the returned states.
     """
     places, channels, depth = form[0], form[4], form[5]
     n_steps = len(kept) - 1
@@ -378,14 +392,15 @@ def backward(
     maze, slot, history, unpooled, gradients, mazes, has_state, weights, rows_of_weights, most_active, low, form,
     n_seen, unbounded, kept, n_pooled, most, growth, input_sums, sums
 ):  # fmt: skip
-    """Compute the gradients of the weights in the rollout of one maze, from its last step to its first, and add them to
-    `sums` and `input_sums`.
+    """Compute the gradients of the weights in the rollout of one maze, from its last step to its first.
+
+    The gradients are added to `sums` and `input_sums`.
 
     Args:
         maze: the maze's index in the batch.
         slot: the maze's index in the history.
-        history: (n, n_steps + 1, map), as `forward` left it.
-        unpooled: (n, n_steps + 1, n_tiles, 2), as `forward` left it.
+        history: (n, n_steps + 1, map), as written by `forward`.
+        unpooled: (n, n_steps + 1, n_tiles, 2), as written by `forward`.
         gradients: (k, B, n_tiles, c), the gradients of `outs`.
         mazes: the same as in `forward`.
         has_state: whether the caller of `forward` gave a first state; otherwise the first state was zero.
@@ -445,6 +460,6 @@ HELPERS = (
     address, place, put, take, feed, factors, step, bound, step_back, add_inside, norm, shrink, add, weigh,
     weigh_in_pairs, pool, pool_back, compress, step_sparse, step_back_sparse, weigh_sparse,
 )  # fmt: skip
-"""Functions that the kernels call, in an order in which each comes after those that it calls."""
+"""Functions that the kernels call. Every function comes after the functions that it calls."""
 KERNELS = ((forward, FORWARD), (backward, BACKWARD))
 """Kernels with their signatures, so that they are compiled before their first call."""

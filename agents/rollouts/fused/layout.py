@@ -1,7 +1,7 @@
-"""How maps and weights lie in memory; importing this imports numba.
+"""The layout of maps and weights in memory; importing this imports numba.
 
-Rows of tiles are separated by `reach` tiles of zeros, which pad the end of one row and the start of the next, and more
-zeros lie above and below. So every tap is at the same offset from every tile, on the map or beyond its edge.
+Rows of tiles are separated by `reach` tiles of zeros, which pad the end of one row and the start of the next. More
+zeros lie above and below. Therefore every tap is at the same offset from every tile, within the map or beyond its edge.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from .sparse import WIDTH as SPARSE_WIDTH
 from .vectors import LANES
 
 SPARSE = 0.3
-"""Largest fraction of non-zero floats with which the sparse kernels run a map; beyond, dense ones may be faster.
+"""Largest fraction of non-zero floats in a map that the sparse kernels run; for larger fractions, dense kernels may be
+faster.
 
-Networks whose padded number of channels is no multiple of `sparse.WIDTH` always use the dense kernels.
+If the padded number of channels of a network is not a multiple of `sparse.WIDTH`, the dense kernels run all its maps.
 """
 LINE = 64
 """Number of bytes in a cache line."""
@@ -42,8 +43,8 @@ class MemoryLayout:
         size: the number of floats in a map.
         most_active: the largest number of non-zero floats in a sparse map, or -1 if no map counts as sparse.
         n_rows: the number of rows of the gradient of the state's weights; some may be padding.
-        centre: the index of the tile itself among the live taps.
-        form: the form for the forward pass.
+        centre: the index of the tile itself among the taps with weights.
+        form: the form for the forward pass, see `kernels`.
         mirrored: the form for the backward pass, with its taps negated.
     """
 
@@ -59,12 +60,17 @@ class MemoryLayout:
     def pack(self, weight: Floats, low: bool = False) -> Floats:
         """Return (C out, C in, taps) weights of the state in the order in which the dense kernels read them.
 
-        With `low`, each float holds the bits of two bfloat16 weights, those of two successive inputs.
+        With `low`, each float contains the bits of two bfloat16 weights, for two successive inputs.
         """
         return self._pack(weight, self.form[4], low)
 
     def pack_inputs(self, weight: Floats, bias: Floats) -> Floats:
-        """Return packed weights of the inputs: (C, T, taps) of the maze, and the (C,) bias as the weight of a 1."""
+        """Return the packed weights of the inputs, the maze and a 1.
+
+        Args:
+            weight: (C, T, taps), the weights of the maze.
+            bias: (C,), the weights of the 1.
+        """
         of_one = np.zeros((self.n_channels, 1, weight.shape[2]), np.float32)
         of_one[:, 0, self.centre] = bias
         # With the bias as the weight of one more input, the kernels need no code for it.
@@ -101,7 +107,7 @@ class MemoryLayout:
 
 
 def zeros(shape: tuple[int, ...]) -> Floats:
-    """Return an array of zeros that begins at a cache line, so that no vector straddles two."""
+    """Return an array of zeros that begins at a cache line, so that no vector straddles two cache lines."""
     size = math.prod(shape) * 4
     memory = np.zeros(size + LINE, np.uint8)
     start = -memory.ctypes.data % LINE

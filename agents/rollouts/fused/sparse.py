@@ -1,12 +1,13 @@
 """The innermost loops for sparse states, which read only floats that are not zero; importing this imports numba.
 
-An entry stands for a non-zero float of a map. It is an int64: the float's offset in the map in the lower 32 bits, its
-channel above them. Products with zeros change no sum, and all others are added in the same order as in `blocks`, so the
-results are the same to the last bit. One thing differs: an infinite or NaN weight that meets only zeros has no effect.
+An entry represents a non-zero float of a map. It is an int64 with the float's offset in the map in its lower 32 bits,
+and the float's channel in its upper 32 bits. Products with zeros change no sum, and all other products are added in the
+same order as in `blocks`, so the results are the same to the last bit. There is one exception: an infinite or NaN
+weight that is multiplied only by zeros has no effect.
 
-These loops pay off in training. With the preset `fast` an update takes as long as without them at first, is 1.25 times
-as fast after 1,200 of 14,000 updates, and 1.87 times as fast at the end. With the final weights of `guided` updates are
-1.25 times as fast. `fast-diameter`, whose states are dense, becomes 3 % slower.
+These loops pay off in training. With the preset `fast`, an update initially takes the same time as without these loops.
+After 1,200 of 14,000 updates it is 1.25 times as fast, and at the end 1.87 times as fast. With the final weights of
+`guided`, updates are 1.25 times as fast. `fast-diameter`, which has dense states, becomes 3 % slower.
 """
 
 from __future__ import annotations
@@ -20,19 +21,21 @@ from numba import types
 from .vectors import LANES, ZERO, Code, Value, inlined
 
 WIDTH = 16
-"""Number of channels that a narrow loop writes, a divisor of all channels; the wide loops, which are faster, write two
-times as many."""
+"""Number of channels that a narrow loop writes; every padded number of channels is a multiple of it. The wide loops
+write two times this number and are faster."""
 TAPS = 3
-"""Number of taps whose gradients are summed together: their sums fill 12 of the 16 registers of AVX2."""
+"""Number of taps with gradients that are summed together: their sums fill 12 of the 16 registers of AVX2."""
 OCTET = 8
-"""Number of floats compared, or entries copied, at once; lists need room for as many more entries than they have."""
+"""Number of floats compared, or entries copied, at once. A list must have room for this number of additional
+entries."""
 CHANNEL = 32
 """The first bit of the channel in an entry."""
 ORDERS = np.array(
     [sum(lane << 8 * n for n, lane in enumerate(i for i in range(OCTET) if mask >> i & 1)) for mask in range(256)],
     np.uint64,
 )
-"""For each mask of eight lanes, the indices of its lanes in ascending order, one in each byte from the lowest on."""
+"""The lanes that are set in each mask of eight lanes, in ascending order: one index in each byte, from the lowest byte
+on."""
 
 _BYTES, _ENTRIES = ir.VectorType(ir.IntType(8), OCTET), ir.VectorType(ir.IntType(64), OCTET)
 _FLOATS = ir.VectorType(ir.FloatType(), OCTET)
@@ -141,10 +144,12 @@ def _write_weigh(n_widths, code: Code, x, gradient, taps, out, step, places, n) 
 compress = inlined(_write_compress, types.int64)
 """List the entries of a tile; return their number."""
 join = inlined(_write_join, types.int64)
-"""List the entries of all tiles that a tile reads, with rows of weights in place of channels; return their number."""
+"""List the entries of all tiles that a tile reads, with rows of weights instead of channels; return their number."""
 step_1, step_2 = (inlined(partial(_write_step, n_widths)) for n_widths in (1, 2))
-"""Write one or two times `WIDTH` channels of the next state of a tile."""
+"""Write `WIDTH` channels, or two times `WIDTH` channels, of the next state of a tile."""
 step_back_1, step_back_2 = (inlined(partial(_write_step_back, n_widths)) for n_widths in (1, 2))
-"""Write one or two times `WIDTH` channels of the gradient of a tile, from the gradient of the next state."""
+"""Write `WIDTH` channels, or two times `WIDTH` channels, of the gradient of a tile from the gradient of the next
+state."""
 weigh_1, weigh_2 = (inlined(partial(_write_weigh, n_widths)) for n_widths in (1, 2))
-"""Add to the gradient of the weights of one input channel at `TAPS` taps, whose rows are `step` floats apart."""
+"""Add to the gradient of the weights of one input channel at `TAPS` taps, which has rows that are `step` floats
+apart."""

@@ -18,12 +18,13 @@ from numba.extending import intrinsic
 
 _FEATURES = llvmlite.binding.get_host_cpu_features()
 LANES = 16 if _FEATURES.get("avx512f", False) else 8
-"""Number of floats in a vector. If the CPU's vectors are shorter, LLVM uses several."""
+"""Number of floats in a vector. If the CPU's vectors are shorter, LLVM uses several of them."""
 MULTIPLIES_PAIRS = LANES == 16 and _FEATURES.get("avx512bf16", False)
-"""Whether the CPU can add products of pairs of bfloat16 to float32 sums in one instruction: twice as many products."""
+"""Whether the CPU can add products of pairs of bfloat16 to float32 sums in one instruction, and so compute twice the
+number of products."""
 VECTOR = ir.VectorType(ir.FloatType(), LANES)
 PAIRS = ir.VectorType(ir.IntType(32), LANES)
-"""A vector of pairs of bfloat16, the first of each pair in the lower half."""
+"""A vector of pairs of bfloat16 numbers, with the first number of each pair in the lower half."""
 Value: TypeAlias = Any
 """An LLVM value, known only when the code runs: a number, an address, a vector or a variable."""
 
@@ -57,17 +58,17 @@ class Code:
         return ir.Constant(_INT64, number)
 
     def forward(self, address: Value, n_floats: Value) -> Value:
-        """Return the address `n_floats` floats further on."""
+        """Return the address that is `n_floats` floats after an address."""
         # Addresses are plain integers because numba's functions pass them as int64.
         return self.builder.add(address, self.builder.shl(n_floats, self.integer(2)))
 
     def load(self, address: Value, n_floats: int = 0, kind: Any = VECTOR) -> Value:
-        """Return the vector, of some kind, at an address plus `n_floats` floats."""
+        """Return the vector of type `kind` at an address plus `n_floats` floats."""
         # Aligned to a float, not to a vector: the row of a tile that a tap reads can begin at any float.
         return self.builder.load(self._pointer(address, n_floats, kind), align=4)
 
     def store(self, vector: Value, address: Value, n_floats: int = 0) -> None:
-        """Write a vector of any kind to an address plus `n_floats` floats."""
+        """Write a vector of any type to an address plus `n_floats` floats."""
         self.builder.store(vector, self._pointer(address, n_floats, vector.type), align=4)
 
     def load_integer(self, address: Value, index: Value) -> Value:
@@ -80,7 +81,7 @@ class Code:
         return self.spread(self.builder.load(self._pointer(address, n_floats, kind.element)), kind)
 
     def spread(self, number: Value, kind: Any = VECTOR) -> Value:
-        """Return a vector of some kind with a number in every lane."""
+        """Return a vector of type `kind` with a number in every lane."""
         empty = ir.Constant(kind, ir.Undefined)
         single = self.builder.insert_element(empty, number, ir.Constant(_INT32, 0))
         lanes = ir.Constant(ir.VectorType(_INT32, kind.count), [0] * kind.count)
@@ -96,7 +97,10 @@ class Code:
         return cgutils.alloca_once_value(self.builder, start)
 
     def add_products(self, sums: list[list[Value]], lefts: list[Value], rights: list[Value]) -> None:
-        """Add the products of every left with every right, vectors of floats or of pairs, to variables of vectors."""
+        """Add the product of every vector in `lefts` with every vector in `rights` to its variable in `sums`.
+
+        The vectors contain floats or pairs.
+        """
         # Only additions to the same variable wait for each other, so a block with many variables keeps the CPU busy.
         for left, row in zip(lefts, sums, strict=True):
             for right, total in zip(rights, row, strict=True):
@@ -110,7 +114,8 @@ class Code:
         return self.builder.call(function, [left, right, total])
 
     def _plus_products_of_pairs(self, total: Value, left: Value, right: Value) -> Value:
-        """Return a sum plus the product of the first numbers and that of the second numbers of two vectors of pairs."""
+        """Return a sum plus the product of the first numbers and the product of the second numbers of two vectors of
+        pairs."""
         if MULTIPLIES_PAIRS:
             kind = ir.FunctionType(VECTOR, [VECTOR, PAIRS, PAIRS])
             return self.builder.asm(kind, "vdpbf16ps $3, $2, $0", "=v,0,v,v", [total, left, right], side_effect=False)
@@ -142,18 +147,18 @@ class Code:
         return build.trunc(build.lshr(rounded, half), _HALVES)
 
     def pairs(self, first: Value, second: Value) -> Value:
-        """Return the numbers of two vectors in pairs, in bfloat16."""
+        """Return the numbers of two vectors as a vector of pairs, rounded to bfloat16."""
         low, high = (self.builder.zext(self.halves(vector), PAIRS) for vector in (first, second))
         return self.builder.or_(low, self.builder.shl(high, ir.Constant(PAIRS, [_HALF] * LANES)))
 
     def between(self, vector: Value, least: Value, most: Value) -> Value:
-        """Return a vector clamped to the bounds in two others; NaN stays NaN."""
+        """Return a vector clamped to bounds that are vectors too; NaN stays NaN."""
         # Ordered comparisons with NaN are false, so it passes both.
         vector = self.builder.select(self.builder.fcmp_ordered("<", vector, least), least, vector)
         return self.builder.select(self.builder.fcmp_ordered(">", vector, most), most, vector)
 
     def larger(self, a: Value, b: Value) -> Value:
-        """Return the elementwise maximum of two vectors; NaN where either is NaN."""
+        """Return the elementwise maximum of two vectors; NaN where one of them is NaN."""
         first = self.builder.or_(self.builder.fcmp_ordered(">", a, b), self.builder.fcmp_unordered("uno", a, a))
         return self.builder.select(first, a, b)
 
@@ -164,7 +169,7 @@ class Code:
         return self.builder.select(within, vector, other)
 
     def largest(self, vector: Value) -> Value:
-        """Return the largest number of a vector, or NaN if it has one."""
+        """Return the largest number of a vector, or NaN if the vector contains NaN."""
         return self._folded(vector, self.larger)
 
     def total(self, vector: Value) -> Value:
@@ -178,7 +183,8 @@ class Code:
         return self.builder.zext(self.builder.ctpop(bits), _INT64)
 
     def where_between(self, vector: Value, least: Value, most: Value, value: Value) -> Value:
-        """Return `value` where the vector lies strictly between two others, 0 elsewhere."""
+        """Return `value` in the lanes in which the vector lies strictly between two other vectors, and 0 in the other
+        lanes."""
         above, below = (self.builder.fcmp_ordered(sign, vector, end) for sign, end in ((">", least), ("<", most)))
         return self.builder.select(self.builder.and_(above, below), value, constant(0))
 
@@ -203,7 +209,8 @@ class Code:
 
 
 def inlined(write: Callable[..., Value | None], returned: Any = types.void) -> Any:
-    """Return a function for use in numba's functions, whose calls are replaced by the code that `write` generates.
+    """Return a function for use in functions that numba compiles; its calls are replaced by the code that `write`
+    generates.
 
     Args:
         write: receives a `Code` and the arguments of the call: addresses and integers as int64, floats as float32.
