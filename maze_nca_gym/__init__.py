@@ -1,8 +1,12 @@
 """Gymnasium mazes in which each step is one iteration of a neural cellular automaton.
 
-Importing this package registers `MazeShortestPath-v0` and `MazeDiameter-v0`, both with levels that evolve against the
-agent, `MazeShortestPathEvolving-v0` and `MazeDiameterEvolving-v0`, and both for agents that learn,
-`MazeShortestPathRL-v0` and `MazeDiameterRL-v0`. It loads neither torch, numba nor pygame.
+Importing this package registers three environments for each task:
+
+- `MazeShortestPath-v0` and `MazeDiameter-v0`;
+- `MazeShortestPathEvolving-v0` and `MazeDiameterEvolving-v0`, with levels that evolve against the agent;
+- `MazeShortestPathRL-v0` and `MazeDiameterRL-v0`, for agents that learn.
+
+The import loads neither torch, numba nor pygame.
 """
 
 from __future__ import annotations
@@ -44,7 +48,8 @@ EVOLVING_ENVIRONMENTS = {
 }
 """Registered ids of the same environments with evolving levels -> (task, time_limit)."""
 LEARNING_ENVIRONMENTS = {"MazeShortestPathRL-v0": ("shortest-path", 8), "MazeDiameterRL-v0": ("diameter", 8)}
-"""Registered ids whose actions are the path alone and whose observations are one array -> (task, max_episode_steps)."""
+"""Registered ids of environments for learning -> (task, max_episode_steps). An action is the path alone, and an
+observation is one array."""
 
 
 def register_environment(id: str, task: str, max_episode_steps: int) -> None:
@@ -79,7 +84,7 @@ def _register(id: str, task: str, max_episode_steps: int, single: str, vector: s
 
 
 def environment_id(task: str) -> str:
-    """Return the registered id of the environment with a task, in whatever order of directions.
+    """Return the registered id of the environment with a task, whatever the task's order of directions is.
 
     Raises:
         ValueError: the task has no environment.

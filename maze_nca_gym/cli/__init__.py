@@ -1,7 +1,7 @@
 """The command `maze-nca-gym`.
 
-Each command has a module. torch, numba and pygame are imported only when a command that needs them runs, so that
-`--help` answers at once.
+The package has a module for each command. torch, numba and pygame are imported only when a command that needs them
+runs, so that `--help` answers at once.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments; by default `sys.argv[1:]`.
 
     Returns:
-        The exit code: 0 for success, 1 for a failed job, 2 for wrong usage or bad input (nothing is written then),
-        130 after Ctrl-C.
+        The exit code: 0 for success, 1 for a failed job, 2 for wrong usage or bad input (then nothing has been
+            written), 130 after Ctrl-C.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     if arguments[:1] == ["help"]:

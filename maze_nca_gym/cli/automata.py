@@ -39,8 +39,8 @@ def run_compile(*, automaton: str = "shortest-path", out: Path | None = None, **
 
 
 def run_check(**options: Any) -> int:
-    """Run `check-proofs`; return 1 if a theorem depends on an axiom, or if an automaton's theorem covers its rules but
-    not its network."""
+    """Exit with 1 if a theorem depends on an axiom, or if an automaton's theorem covers its rules but not its
+    network."""
     proofs = check_proofs(**options)
     Table.of_facts(proofs.theorems).print()
     Table.of_facts(
@@ -59,7 +59,7 @@ def run_check(**options: Any) -> int:
 
 
 def run_check_refutations(**options: Any) -> int:
-    """Check refutations; return 1 if one of them is not correct."""
+    """Exit with 1 if a refutation is not correct."""
     verdicts = check_refutations(**options)
     wrong = {name: verdict for name, verdict in verdicts.items() if verdict != "correct"}
     print(f"{len(verdicts) - len(wrong)} of {len(verdicts)} are correct")
@@ -70,7 +70,7 @@ def run_check_refutations(**options: Any) -> int:
 def _summarise(
     name: str, order: str | None, model: NCA, certificate: Certificate, out: Path, more: dict[str, str], advice: str
 ) -> int:
-    """Print what came out, and where it is; return the exit code."""
+    """Print the result, and the path of the model; return the exit code."""
     from maze_nca_gym.agents.automata.networks.certificate import worst_patch
     from maze_nca_gym.agents.automata.registry import find_automaton
     from maze_nca_gym.agents.runs import DESCRIPTION

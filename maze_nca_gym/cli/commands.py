@@ -1,4 +1,7 @@
-"""The tree of commands, and parsing. A command is a function of the library, and a function that prints its result."""
+"""The tree of commands, and their parsing.
+
+A command consists of a function of the library, which does the work, and a function that prints its result.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,8 @@ class Command:
 
     Attributes:
         run: a function that takes the options, prints the results and returns the exit code.
-        function: the function of the library that does the work. Its signature has the options, its docstring the help;
-            arguments that `run` names itself are added or replace them. None if `run` has all options.
+        function: the function of the library that does the work. Its signature defines the options and its docstring
+            the help; arguments that `run` names itself are added or replace them. None if `run` has all options.
         examples: example arguments, one line each.
     """
 
@@ -38,14 +41,15 @@ class Command:
 
     @property
     def about(self) -> str:
-        """The description of the command: its docstrings' paragraphs up to the first section, without examples."""
+        """The description of the command: the paragraphs of both docstrings up to the first section, without
+        examples."""
         functions = [function for function in (self.function, self.run) if function is not None]
         paragraphs = [text for function in functions for text in (inspect.getdoc(function) or "").split("\n\n")]
         return "\n\n".join(text for text in paragraphs if not text.startswith((">>>", "Args:", "Returns:", "Raises:")))
 
     @property
     def options(self) -> dict[str, Option]:
-        """The options by name, without options that depend on the values of others."""
+        """The options by name, except for options that depend on the values of other options."""
         options = {} if self.function is None else dict(options_of_call(self.function))
         for name, own in options_of_call(self.run).items():
             options[name] = replace(options[name], type=own.type, default=own.default) if name in options else own
@@ -54,6 +58,10 @@ class Command:
 
     def read(self, words: Sequence[str], prog: str) -> Callable[[], int]:
         """Return a function that runs the command with the options in `words`.
+
+        Args:
+            words: the words of the command line after the command.
+            prog: the words of the command, such as "maze-nca-gym solve", for messages.
 
         Raises:
             SystemExit: 0 after printing the requested help.
@@ -95,11 +103,16 @@ class Commands:
         return {name: command for group in self.groups.values() for name, command in group.items()}
 
     def read(self, words: Sequence[str], prog: str) -> Callable[[], int]:
-        """Return a function that runs the command named in `words`, with the options given there.
+        """Return a function that runs the command named in `words`, with the options in the other words.
+
+        Args:
+            words: the words of the command line.
+            prog: the words before them, such as "maze-nca-gym runs", for messages.
 
         Raises:
             SystemExit: 0 after printing the help, which was requested or stands for a missing command.
-            ValueError: an unknown command, preset or option, or a bad value; the message says what is known or allowed.
+            ValueError: an unknown command, preset or option, or a bad value; the message lists the known or allowed
+                values.
         """
         if not words or words[0] in ("-h", "--help"):
             width = max(map(len, self.within))

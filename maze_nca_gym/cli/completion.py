@@ -31,7 +31,10 @@ _ZSH = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bash
 
 
 def bash(words: Mapping[str, Sequence[str]], flags: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
-    """Return a script for bash; see `fish`. Where no word fits, the script completes file names."""
+    """Return a completion script for bash; the arguments are the same as for `fish`.
+
+    The script completes file names if no word fits.
+    """
     after = {f"{name}:": following for name, following in words.items()}
     after |= {f"{name}:{flag}": known for name, own in flags.items() for flag, known in own.items()}
     paths = [path for path in words if path]
@@ -44,7 +47,7 @@ def bash(words: Mapping[str, Sequence[str]], flags: Mapping[str, Mapping[str, Se
 
 
 def zsh(words: Mapping[str, Sequence[str]], flags: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
-    """Return a script for zsh, which runs the script for bash; see `fish`."""
+    """Return a completion script for zsh, which runs the script for bash; the arguments are the same as for `fish`."""
     return _ZSH + bash(words, flags)
 
 
@@ -53,7 +56,7 @@ def fish(words: Mapping[str, Sequence[str]], flags: Mapping[str, Mapping[str, Se
 
     Args:
         words: command -> its subcommands, or the names that it takes as arguments; "" is the program itself.
-        flags: command -> option -> the names that it takes.
+        flags: command -> option -> the names that the option takes.
     """
     lines = []
     for name, known in words.items():

@@ -30,8 +30,8 @@ def run(
     """Exit with 1 if an exact policy leaves a level unsolved.
 
     Args:
-        details: print the intervals of accuracies, agreement with exact search and stability too; results.json has
-            them.
+        details: also print the intervals of accuracies, agreement with exact search and stability, which results.json
+            contains too.
     """
     from maze_nca_gym.agents.evaluation.figure_options import FIGURES
     from maze_nca_gym.agents.policies.policy import cost_note
@@ -123,7 +123,7 @@ def _print_results(results: Sequence[Result], details: bool) -> None:
 
 
 def _print_rows(results: Sequence[Result], title: str, describe: Callable[[Result], Mapping[str, str]]) -> None:
-    """Print a table for each policy, whose title names it: there is no room for long names beside the columns."""
+    """Print a table for each policy, with its name in the title, because long names do not fit beside the columns."""
     for name in dict.fromkeys(result.policy for result in results):
         own = {f"{r.family}-{r.size}": describe(r) for r in results if r.policy == name}
         columns = list(dict.fromkeys(column for cells in own.values() for column in cells))

@@ -11,7 +11,7 @@ from maze_nca_gym.support.tables import Table, percent
 
 
 def run(*, out: Path = Path("runs/evolve"), **options: Any) -> int:
-    """Print how the levels changed, and where the files are."""
+    """Print the changes of the levels, and the paths of the files."""
     from maze_nca_gym.agents.evolution.record import CURVES, HARDEST, POPULATION
     from maze_nca_gym.agents.runs import METRICS, read_metrics
     from maze_nca_gym.mazes.population import LevelPopulation

@@ -1,4 +1,4 @@
-"""`maze-nca-gym generate`, `levels list` and `levels show`."""
+"""The output of `maze-nca-gym generate`, `levels list` and `levels show`."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from maze_nca_gym.support.streams import say
 from maze_nca_gym.support.tables import Table
 
 _FIGURES = ("regret", "solution length")
-"""Figures in a pack's description, before and after its levels evolved."""
+"""Figures that a pack's description contains, before and after its levels evolved."""
 
 
 def run(*, file: Path, **options: Any) -> int:
-    """Print the size of the file."""
+    """Print the path and the size of the file."""
     levels, path = generate(file, **options), levels_path(file)
     _, height, width = levels.tiles.shape
     tell(f"{path}: {len(levels):,} levels of {height} x {width} tiles, {path.stat().st_size / 1024:,.0f} KiB")
@@ -48,7 +48,7 @@ def list_levels(
     Args:
         files: files written by `generate` or `evolve`, or names of packs, benchmark sets and mazes.
         details: describe each name, with a table for each kind.
-        json: print JSON, an array with an object for each file or name, and nothing else.
+        json: print JSON, an array with an object for each file or name, and no other text.
     """
     records: list[dict[str, Any]] = []
     # the contents of files and names
@@ -133,7 +133,8 @@ def show_levels(
         source: name from `levels list`, a test set such as perfect-31, or a file written by `generate` or `evolve`.
         index: indices of the levels to show, from 0: 3, or 0,1,2.
         family: show the ancestors of an evolved level, as a table.
-        solution: mark the shortest path or, in levels without source and target, the diameter; say where there is none.
+        solution: mark the shortest path or, in levels without source and target, the diameter; report levels without a
+            solution.
         png: picture to write instead of text.
 
     Raises:
@@ -182,10 +183,10 @@ def show_levels(
 
 
 def load_population(source: str) -> LevelPopulation:
-    """Return a population by the name of a pack, or the path of a file.
+    """Return a population by the name of a pack, or by the path of a file.
 
     Raises:
-        ValueError: the file or pack is no population.
+        ValueError: the file or pack is not a population.
     """
     with pack_file(source) if source in list_packs() else nullcontext(Path(source)) as path:
         if not path.is_file():

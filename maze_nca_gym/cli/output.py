@@ -18,17 +18,20 @@ from maze_nca_gym.support.streams import say
 
 _GLYPH_STYLES = {"#": "black on bright_black", "S": "bold white on blue", "T": "bold white on green", "*": "bold blue"}
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
-"""Exit codes other than 0; 130 is what a shell reports after Ctrl-C."""
+"""Exit codes other than 0; shells report 130 after Ctrl-C."""
 
 
 class JobError(Exception):
-    """Raised when a correct command has failed."""
+    """The error of a command that was used correctly and has failed."""
 
 
 @contextmanager
 def writable_streams() -> Iterator[None]:
-    """Make every print within the block succeed: characters that stdout cannot encode become escapes, and text for a
-    stream that the process began without is dropped."""
+    """Make every print within the block succeed.
+
+    Characters that stdout cannot encode become escapes. Text for a stream that did not exist when the process began is
+    dropped.
+    """
     if None in (sys.stdin, sys.stdout, sys.stderr):
         while (number := os.open(os.devnull, os.O_RDWR)) < 3:
             pass  # or the next file that is opened gets the number, and what native code prints
@@ -55,7 +58,7 @@ def complain(message: str) -> None:
 
 
 def tell(text: str) -> None:
-    """Print a text on stdout, with its control characters escaped, as file names may have some."""
+    """Print a text on stdout, with its control characters escaped, because file names may contain them."""
     print(printable(text))
 
 
@@ -66,7 +69,7 @@ def tell_json(records: Iterable[Any]) -> None:
 
 @contextmanager
 def complaining() -> Iterator[None]:
-    """Print the library's warnings within the block as one line on stderr each, like `complain`."""
+    """Print each warning of the library within the block as one line on stderr, like `complain`."""
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **source: Any) -> None:
         if issubclass(category, UserWarning):
@@ -83,7 +86,8 @@ def complaining() -> Iterator[None]:
 
 @contextmanager
 def importing_from_here() -> Iterator[None]:
-    """Let modules in the working directory be imported within the block, after all others."""
+    """Let modules in the working directory be imported within the block; other modules of the same name take
+    precedence."""
     try:
         here = os.getcwd()
     except FileNotFoundError as error:
@@ -97,8 +101,10 @@ def importing_from_here() -> Iterator[None]:
 
 @contextmanager
 def one_command() -> Iterator[dict[Path, None]]:
-    """Run one command in the block: yield the files written so far, and forget the modules that it named when it
-    ends."""
+    """Run one command in the block; yield the paths of the files written so far.
+
+    At its end, the modules that the command named are forgotten.
+    """
     named, written = NAMED.set(()), WRITTEN.set({})
     try:
         yield WRITTEN.get()
@@ -108,7 +114,7 @@ def one_command() -> Iterator[dict[Path, None]]:
 
 
 def print_level(drawing: str) -> None:
-    """Print a level's text, coloured on a terminal, unchanged elsewhere."""
+    """Print a level's text, in colours on a terminal, unchanged elsewhere."""
     from rich.console import Console
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""`maze-nca-gym policies list`, `policies show` and `export`."""
+"""The output of `maze-nca-gym policies list`, `policies show` and `export`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def list_them(*, all: bool = False, details: bool = False, json: bool = False) -
 
     Args:
         all: also list policies for comparison, variants, ablations and baselines, and explain the parts of names.
-        details: show the whole description of each instead of when to choose it.
-        json: print JSON, an array with an object for each policy, and nothing else.
+        details: show the complete description of each policy instead of when to choose it.
+        json: print JSON, an array with an object for each policy, and no other text.
     """
     from rich.console import Console
     from rich.text import Text
@@ -88,13 +88,13 @@ def list_them(*, all: bool = False, details: bool = False, json: bool = False) -
 
 
 def show(*, name: Annotated[str, Shown("POLICY", positional=True)]) -> int:
-    """Show one policy: its channels, the number of its weights and, if it is hand-coded, all of them.
+    """Show one policy: its channels, the number of its weights and, if it is hand-coded, all of its weights.
 
     Args:
         name: name from `policies list`, a model file (*.safetensors), or module:class.
 
     Raises:
-        ValueError: an unknown name, or no model file.
+        ValueError: an unknown name, or a file that is not a model file.
     """
     from maze_nca_gym.agents.policies.handcoded.base import HandcodedNCA
     from maze_nca_gym.agents.policies.policy import facts

@@ -1,4 +1,4 @@
-"""Command lines: which words belong to which option, what they mean, and the help."""
+"""Command lines: the words that belong to each option, their values, and the help."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from maze_nca_gym.support.options import (
 _EXPECTED = {int: "an integer", float: "a number", bool: "True or False"}
 _METAVARS = {int: "INT", float: "NUMBER", str: "STR"}
 _NAME = re.compile("-[-a-zA-Z]")
-"""How a word begins that names an option; -1 is a value, and - is one too."""
+"""The beginning of a word that names an option. The words -1 and - are values."""
 T = TypeVar("T")
 
 
@@ -38,12 +38,12 @@ def split_words(
 ) -> tuple[dict[str, list[str]], list[str]]:
     """Return the words of a command line by the name of their option, and a message for each mistake.
 
-    A switch is typed alone, with its value, or as --no-NAME; an option of several values takes all words up to the next
+    A switch is typed alone, with its value, or as --no-NAME. An option of several values takes all words up to the next
     option. If an option is given twice, the last one counts. An unknown option takes all words up to the next option,
     or up to a name that a positional option allows.
 
     Args:
-        options: the options by name; more may become known once the values of these are.
+        options: the options by name; their values may add further options, which a second call then includes.
         words: the words of the command line after the command.
         prog: the words of the command, for the messages.
     """
@@ -97,7 +97,7 @@ def read_values(options: Mapping[str, Option], words: Sequence[str], prog: str) 
     """Return the values that a command line gives, by the names of the options; see `split_words`.
 
     Raises:
-        ValueError: an unknown option, a missing one, or a bad value.
+        ValueError: an unknown option, a missing option, or a bad value.
     """
     by_name, wrong = split_words(options, words, prog)
     if wrong:
@@ -112,7 +112,7 @@ def read_option(option: Option, words: Sequence[str]) -> Any:
     """Return the value that the words of an option give, after checking it.
 
     Raises:
-        ValueError: the words are no value of its type, or a value that is not allowed.
+        ValueError: the words are not a value of the option's type, or the value is not allowed.
     """
     kinds = kinds_of(option.type)
     items = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), None)
@@ -136,10 +136,10 @@ def read_option(option: Option, words: Sequence[str]) -> Any:
 
 
 def _word(word: str, kinds: Sequence[Any]) -> Any:
-    """Return the value of a word, in the first of several types that it fits.
+    """Return the value of a word, in the first of several types that fits.
 
     Raises:
-        ValueError: it is of none.
+        ValueError: no type fits.
     """
     for kind in sorted((int, float, bool, type(None), str) if Any in kinds else kinds, key=lambda kind: kind is str):
         if kind in (bool, type(None)):
@@ -161,7 +161,13 @@ def _word(word: str, kinds: Sequence[Any]) -> Any:
 
 
 def filled(text: str, first: str = "", others: str = "") -> str:
-    """Return a text wrapped to at most 100 columns, with one prefix for the first line and another for the rest."""
+    """Return a text wrapped to at most 100 columns.
+
+    Args:
+        text: the text.
+        first: the prefix of the first line.
+        others: the prefix of the other lines.
+    """
     width = min(100, shutil.get_terminal_size().columns)
     return fill(text, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
 
@@ -176,7 +182,7 @@ def show_help(
         prog: the words of the command.
         about: the description of the command, in paragraphs.
         examples: example commands.
-        main: groups whose options come first, without a heading of their own.
+        main: groups with options that come first, without a heading of their own.
 
     Raises:
         SystemExit: 0, always.
@@ -210,14 +216,14 @@ def show_help(
 
 
 def _called(option: Option) -> str:
-    """Return an option as the help shows it, with what stands for its value; in brackets where it may be left out."""
+    """Return an option as the help shows it, with a placeholder for its value; in brackets if it may be left out."""
     if option.style.positional:
         return _metavar(option) if option.default is REQUIRED else f"[{_metavar(option)}]"
     return f"{_shown(option)} {_metavar(option)}".rstrip()
 
 
 def _explained(option: Option) -> str:
-    """Return what the help says of an option: what it does, the names that it takes, and its default."""
+    """Return the description of an option in the help: its effect, the names that it takes, and its default."""
     style = option.style
     names = [] if style.metavar is None else names_of(option)  # otherwise the metavar lists them
     text = re.sub(r" ?\bIn Python\b.*?\.(?= |$)", "", option.help) + f" Known: {', '.join(names)}." * bool(names)
@@ -250,7 +256,7 @@ def run_script(script: Callable[..., T], about: str | None, words: Sequence[str]
 
 
 def _shown(option: Option) -> str:
-    """Return the option as it is typed: a switch that is on by default as --no-..."""
+    """Return the option as it is typed, such as --device; a switch that is on by default as --no-NAME."""
     if option.style.positional:
         return _metavar(option)
     return flag("no_" * (_is_plain(option) and option.default is True) + option.name)
@@ -261,7 +267,7 @@ def _is_switch(option: Option) -> bool:
 
 
 def _switch_words(option: Option) -> list[str]:
-    """Return the values of a switch as they are typed: True, False, and further ones of its type."""
+    """Return the values of a switch as they are typed: True, False, and further values of its type."""
     further = [name for kind in get_args(option.type) if get_origin(kind) is Literal for name in get_args(kind)]
     return ["None"] * option.optional + ["True", "False", *further]
 
@@ -272,7 +278,7 @@ def _is_plain(option: Option) -> bool:
 
 
 def _kinds(option: Option) -> list[Any]:
-    """Return the types of which a value may be, without None."""
+    """Return the types that a value may have, without None."""
     return [kind for kind in kinds_of(option.type) if kind is not type(None)]
 
 
@@ -281,14 +287,14 @@ def _several(option: Option) -> bool:
 
 
 def _size(option: Option) -> int:
-    """Return the number of words of a value: several for a tuple of so many."""
+    """Return the number of words of a value: the length of a tuple of fixed length, otherwise 1."""
     kinds = _kinds(option)
     is_tuple = len(kinds) == 1 and get_origin(kinds[0]) is tuple and not _several(option)
     return len(get_args(kinds[0])) if is_tuple else 1
 
 
 def names_of(option: Option) -> list[str]:
-    """Return all allowed values, if they are names."""
+    """Return all allowed values of an option if they are names, otherwise an empty list."""
     kinds = _kinds(option)
     names = [name for rule in option.rules for name in rule.names]
     return names + (list(get_args(kinds[0])) if len(kinds) == 1 and get_origin(kinds[0]) is Literal else [])

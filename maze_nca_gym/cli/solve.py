@@ -36,7 +36,7 @@ def run(*, out: Path = Path("runs/solve"), picture: str = "gif", **options: Any)
 
 
 def run_large(*, out: Path = Path("runs/large"), **options: Any) -> int:
-    """Print when the answer was complete, and when nothing changed any more."""
+    """Print the number of iterations until the answer was complete, and until nothing changed any more."""
     result = solve_large(out=out, **options)
     if number_in_environment("RANK", 0) == 0:  # only one of torchrun's processes prints the result
         print(f"complete after {result.drawn:,} iterations, at rest after {result.still:,}")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from maze_nca_gym.agents.sweeps.series import Progress
 
 PLAIN_EVERY = 30.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines of progress if the output is not a terminal."""
 ROOM = 8
-"""Lines of a terminal that are no runs: headings, rules, and what follows."""
+"""Lines of a terminal that do not show runs: headings, rules, and the lines below the table."""
 ONE_LINE = 100_000
 """Width at which no row is wrapped, so that each run is a line for `grep`, `head` and `less -S`."""
 
@@ -40,7 +40,7 @@ def run(*, what: str | Path | Mapping[str, Any], **options: Any) -> int:
 
 
 def run_reproduce(*, out: Path = Path("runs/paper"), **options: Any) -> int:
-    """Reproduce the paper's tables and say where they are. Exit with 1 if runs have failed."""
+    """Reproduce the paper's tables and print the path of the results. Exit with 1 if runs have failed."""
     with _Watch() as watch:
         results = reproduce(out=out, on_change=watch.show, **options)
     tell(f"results: {out / 'results.md'}")
@@ -52,7 +52,7 @@ def run_list(*, csv: bool = False, json: bool = False, **options: Any) -> int:
 
     Args:
         csv: print comma-separated values.
-        json: print JSON, an array with an object for each run, and nothing else.
+        json: print JSON, an array with an object for each run, and no other text.
     """
     check(not (csv and json), "--csv and --json are two forms: choose one")
     table = list_runs(**options)
@@ -82,7 +82,8 @@ def _verdict(results: SweepResults) -> int:
 
 
 class _Watch:
-    """A line for each run on a terminal; elsewhere a line now and then for all of them."""
+    """Prints the progress of a sweep: on a terminal a line for each run, elsewhere from time to time a line for all
+    runs."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -128,7 +129,7 @@ def _left(seconds: float | None) -> str:
 
 
 def _table(progress: Progress, most: int) -> Table:
-    """Return a line for each run; where there are more than fit, running and failed ones come first."""
+    """Return a table with a line for each run. If some do not fit, running and failed runs come first."""
     shown = progress.jobs
     if len(shown) > most:
         first = {*progress.running, *progress.failed}

@@ -24,13 +24,14 @@ def run(
     figure_width: FigureWidth = None,
     **options: Any,
 ) -> int:
-    """Print how good the policy is, and where the files are.
+    """Print the scores of the policy, and the paths of the files.
 
     Args:
         seeds: number of runs, with the seeds from 0 on; with more than one, this is the sweep of one row, with its
             folder in runs/sweep.
         format: file type of the figures of that sweep: png, pdf or svg.
-        figure_width: their width in print: inches, column (3.35) or page (6.9); by default large ones, for a screen.
+        figure_width: width of these figures in print: inches, column (3.35) or page (6.9); by default they are large,
+            for a screen.
     """
     # several seeds are a sweep of one row
     if seeds != 1:

@@ -13,7 +13,8 @@ from maze_nca_gym.envs.spaces import check_action
 
 
 def host_array(values: Any) -> Any:
-    """Return a tensor as an array of its dtype, (...), and anything else as it is: NumPy does not read from a GPU."""
+    """Return a tensor as an array of its dtype, (...), because NumPy cannot read from a GPU; return other values
+    unchanged."""
     if not hasattr(values, "detach"):
         return values
     from maze_nca_gym.support.transfer import read_back  # torch, which is there if there are tensors

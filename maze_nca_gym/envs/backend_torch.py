@@ -1,8 +1,9 @@
-"""Backends whose arrays are torch tensors: `dynamics` in NumPy behind them, or the same functions on a device.
+"""Backends with torch tensors as arrays: NumPy dynamics with tensors around them, or the same functions on a device.
 
-On a device, levels are drawn and solved on the CPU. Each step sends 40 bytes per episode back to it, and the rounded
-path at one bit per tile, from which the CPU decides whether the path is another optimum. Scores agree with the CPU's to
-rounding, since errors are summed in another order. Which paths are complete or optimal agrees exactly.
+On a device, levels are drawn and solved on the CPU. Each step sends 40 bytes per episode back to the CPU, and the
+rounded path at one bit per tile, from which the CPU decides whether the path is another optimum. Scores agree with the
+CPU's scores up to rounding, because errors are summed in another order. The paths that are complete or optimal are
+exactly the same.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ DEVICES = "cpu, cuda, cuda:0 …, mps, xpu"
 
 
 def find_device(name: str, float64_for: str = "") -> torch.device:
-    """Return the torch device of that name, with a warning for devices on which this package is untested.
+    """Return the torch device of a name, with a warning for devices on which this package is untested.
 
     Args:
         name: one of `DEVICES`.
-        float64_for: the computation that needs float64 there, in words; empty if there is none.
+        float64_for: the computation that needs float64 on the device, in words; empty if there is none.
 
     Raises:
-        ValueError: there is no such device here, or it has no float64, and something needs that.
+        ValueError: there is no such device here, or the device has no float64 although `float64_for` is not empty.
     """
     try:
         device = torch.device(name)
@@ -56,19 +57,19 @@ def find_device(name: str, float64_for: str = "") -> torch.device:
 
 
 class TorchBackend(NumpyBackend):
-    """NumPy dynamics, the arrays wrapped as CPU tensors without a copy."""
+    """NumPy dynamics with CPU tensors as arrays, which share their memory with NumPy arrays."""
 
     def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Return the tensor's values as an array, (N, C, H, W) float32."""
+        """Return the values of an action tensor as an array, (N, C, H, W) float32."""
         return super().action(read_back(_check_tensor(action, shape).float()), shape, ignored)
 
     def out(self, *arrays: NDArray[Any]) -> list[Any]:
-        """Return tensors on the memory of arrays, (N, ...) of the same dtype."""
+        """Return tensors that share the memory of arrays, (N, ...) of the same dtype."""
         return [torch.from_numpy(array) for array in arrays]
 
 
 class TensorState(NamedTuple):
-    """A `dynamics.State` whose `maze` and `channels` are tensors on the device; `wanted` is the target there."""
+    """A `dynamics.State` with `maze` and `channels` as tensors on the device; `wanted` is the target on the device."""
 
     tiles: Tiles
     maze: Tensor
@@ -98,7 +99,7 @@ class DeviceBackend(NumpyBackend):
         The host waits for the device once, however many episodes there are.
 
         Raises:
-            ValueError: it holds a NaN or infinity.
+            ValueError: the action contains a NaN or infinity.
         """
         channels = action.clamp(-STATE_LIMIT, STATE_LIMIT)
         path = answer_of(channels, state.wanted)
@@ -135,7 +136,7 @@ class DeviceBackend(NumpyBackend):
         return state._replace(channels=channels, scores=Scores(scores))
 
     def replace(self, state: TensorState, rows: NDArray[np.intp], fresh: TensorState) -> TensorState:
-        """Return the episodes with those at `rows`, (K,) int, replaced by the K fresh ones, in order."""
+        """Return the episodes after K fresh episodes, in order, have replaced the episodes at `rows`, (K,) int."""
         where = upload(rows, self._device)
         arrays = [dynamics.assign(getattr(state, n), rows, getattr(fresh, n)) for n in ("tiles", "target", "length")]
         tensors = [getattr(state, n).index_copy(0, where, getattr(fresh, n)) for n in ("maze", "channels", "wanted")]
@@ -150,7 +151,7 @@ class DeviceBackend(NumpyBackend):
         return tensor
 
     def out(self, *arrays: Any) -> list[Any]:
-        """Return arrays as tensors on the device, with one upload for all of them; tensors are returned unchanged."""
+        """Return arrays as tensors on the device, with one upload for all of them; return tensors unchanged."""
         host = [torch.from_numpy(np.ascontiguousarray(array)) for array in arrays if not isinstance(array, Tensor)]
         if not host:
             return list(arrays)

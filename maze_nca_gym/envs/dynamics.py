@@ -1,8 +1,8 @@
 """The environments' mechanics as pure functions on a batch of N episodes, in NumPy.
 
-The action *is* the automaton's next state; channel 0 is the predicted path, or the first K channels are, if the task's
-answers have K. A single environment computes the same bits as a vector environment. `envs.backend_torch.DeviceBackend`
-is the same on a device.
+The action *is* the automaton's next state. Channel 0 is the predicted path; if the task's answers have K channels, the
+first K channels are the prediction. A single environment computes the same bits as a vector environment.
+`envs.backend_torch.DeviceBackend` is the same on a device.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from maze_nca_gym.mazes.levels import Tiles, one_hot
 from maze_nca_gym.mazes.scoring import IsOptimal, Scores, answer_of, lengths_of, score
 
 STATE_LIMIT = float(scoring_kernels.STATE_LIMIT)
-"""2**24, the largest magnitude in a state: float32 counts exactly up to there. Actions beyond it are clipped."""
+"""2**24, the largest magnitude in a state, because float32 counts exactly up to this number. Larger actions are
+clipped."""
 
 
 NOT_FINITE = "the action must be finite, got NaN or infinity"
@@ -32,9 +33,9 @@ class State(NamedTuple):
         tiles: (N, H, W) uint8 levels.
         maze: (N, T, H, W) float32, their one-hot encoding.
         target: (N, H, W) bool, their canonical solutions; (N, K, H, W) if they have K > 1 channels.
-        length: (N,) int64, tiles on the solution, of all its channels.
+        length: (N,) int64, number of tiles of the solution, over all its channels.
         channels: (N, C, H, W) float32, the automata's states, finite, within +-`STATE_LIMIT`.
-        scores: the scores of channel 0, or of the first K.
+        scores: the scores of channel 0, or of the first K channels.
     """
 
     tiles: Tiles
@@ -46,9 +47,10 @@ class State(NamedTuple):
 
 
 def initial(tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int) -> State:
-    """Return episodes on the given levels, all channels zero.
+    """Return episodes on levels, with all channels zero.
 
-    Nothing has been predicted yet: accuracy is 0, and no path is complete or optimal, even if the solution is empty.
+    At this point the automata have predicted nothing: accuracy is 0, and no path is complete or optimal, even if the
+    solution is empty.
 
     Args:
         tiles: (N, H, W) uint8, solvable.
@@ -67,12 +69,12 @@ def transition(state: State, action: NDArray[np.float32], is_optimal: IsOptimal 
     """Return the state after one iteration: the action, clipped, becomes the channels.
 
     Args:
-        state: the episodes before.
+        state: the episodes before the iteration.
         action: (N, C, H, W) float32, C-contiguous.
         is_optimal: the same as for `scoring.score`.
 
     Raises:
-        ValueError: the action holds a NaN or infinity.
+        ValueError: the action contains a NaN or infinity.
     """
     tiles, maze, target, length, _, _ = state
     clipped, scores, bad = np.empty_like(action), np.empty((len(tiles), 4)), -1
@@ -114,7 +116,7 @@ def transition_of_one(
         is_optimal: the same as for `scoring.score`.
 
     Raises:
-        ValueError: the action holds a NaN or infinity.
+        ValueError: the action contains a NaN or infinity.
     """
     channels = np.empty(action.shape, np.float32)
     if is_optimal is not None:
@@ -132,14 +134,14 @@ def transition_of_one(
 
 
 def replace(state: State, rows: NDArray[np.intp], fresh: State) -> State:
-    """Return the episodes with those at `rows`, (K,) int, replaced by the K fresh ones, in order."""
+    """Return the episodes after K fresh episodes, in order, have replaced the episodes at `rows`, (K,) int."""
     names = ("tiles", "maze", "target", "length", "channels")
     arrays: dict[str, Any] = {name: assign(getattr(state, name), rows, getattr(fresh, name)) for name in names}
     return State(**arrays, scores=Scores(assign(state.scores.table, rows, fresh.scores.table)))
 
 
 def assign(array: NDArray[Any], rows: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of an (N, ...) array with other values at `rows`, (K,) int."""
+    """Return a copy of an (N, ...) array with (K, ...) values at `rows`, (K,) int."""
     array = array.copy()
     array[rows] = values
     return array

@@ -1,4 +1,5 @@
-"""The source of an environment's levels."""
+"""The source of an environment's levels: a generator or a set, and the functions that choose a level for each
+episode."""
 
 from __future__ import annotations
 
@@ -18,24 +19,30 @@ from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.names import check_flag, check_keywords
 
 DrawOwn = Callable[[NDArray[np.intp]], Tiles]
-"""(n,) indices of sub-environments -> (n, H, W) levels from an environment's own source and random generators."""
+"""A function of (n,) indices of sub-environments that returns (n, H, W) levels from an environment's own source."""
 Choose = Callable[[NDArray[np.intp], DrawOwn], Tiles]
-"""(n,) indices of sub-environments whose episodes begin, and a `DrawOwn` -> the (n, H, W) levels to begin on."""
+"""A function that returns the (n, H, W) levels of the episodes that begin now.
+
+Its arguments are the (n,) indices of their sub-environments, and a `DrawOwn`.
+"""
 
 
 def as_drawn(rows: NDArray[np.intp], draw: DrawOwn) -> Tiles:
-    """Return the (n, H, W) levels that `draw` returns for these (n,) indices of sub-environments: those of the
-    environment's own source. This is the default `Choose` until `choose_levels_with` is called."""
+    """Return the (n, H, W) levels that `draw` returns for (n,) indices of sub-environments.
+
+    This is the default `Choose`: until `choose_levels_with` is called, levels come from the environment's own source.
+    """
     return draw(rows)
 
 
 SIZE = 16
-"""Inner size of generated levels by default."""
+"""Default inner size of generated levels."""
 
 
 def check_generator_options(environment: type, generator: str, levels: object, options: Iterable[str]) -> None:
-    """Check the additional keywords of an environment. They must be options of its generator or, if `levels` are given,
-    options of any generator.
+    """Check the additional keywords of an environment.
+
+    They must be options of its generator or, if `levels` are given, options of any generator.
 
     Raises:
         ValueError: an unknown generator.
@@ -62,7 +69,7 @@ def shape_and_border(
         size: inner size of generated levels, `SIZE` by default.
         levels: levels to play instead of generated ones: a set, a file, a name, or (H, W) or (N, H, W) uint8 tiles.
         border: whether generated levels have a border.
-        **others: other arguments of the environment, which do not matter here.
+        **others: other arguments of the environment, which have no effect here.
 
     Returns:
         (H, W) of every level, borders included, and whether a wall surrounds every level.
@@ -79,7 +86,7 @@ def shape_and_border(
 
 
 class LevelSource:
-    """The source of one environment's levels: a generator, or a set from which they are drawn with replacement.
+    """The source of one environment's levels: a generator, or a set from which levels are drawn with replacement.
 
     Attributes:
         task: the task of the levels.
@@ -96,11 +103,20 @@ class LevelSource:
         options: dict[str, Any],
         in_order: bool = False,
     ) -> None:
-        """Check everything now but the names of the generator and of its options, so that no `reset` fails later.
+        """Check all arguments now, so that no `reset` fails later, except for the names of the generator and of its
+        options.
+
+        Args:
+            task: the task of the levels.
+            size: inner size of generated levels, `SIZE` by default.
+            generator: a name in `generation.GENERATORS`.
+            levels: levels to play instead of generated ones: a set, a file, a name, or tiles.
+            options: options of the generator.
+            in_order: whether to play the levels of a set in their order.
 
         Raises:
             ValueError: the option `endpoints` of all generators, an unknown file or name, a bad value, a level that is
-                unsolvable, levels of another size than `size`, or an order without levels.
+                unsolvable, levels of another size than `size`, or `in_order` without `levels`.
         """
         check_flag("in_order", in_order)
         self.task = task
@@ -130,7 +146,13 @@ class LevelSource:
             self.has_border = bool(has_border(self._set).all())
 
     def draw(self, rng: np.random.Generator, turn: int = 0) -> Tiles:
-        """Return one (H, W) level; `turn` is its index in a set that is played in order, modulo the set's length."""
+        """Return one (H, W) level.
+
+        Args:
+            rng: source of all randomness.
+            turn: the index of the level, modulo the number of levels, if a set is played in order; otherwise without
+                effect.
+        """
         if self._set is None:
             return self.task.marked(rng, self._generator(rng, 1, self._size, **self._options))[0]
         return self._set[turn % len(self._set) if self._in_order else rng.integers(len(self._set))]
@@ -139,13 +161,13 @@ class LevelSource:
         """Return the (N, H, W) levels chosen by the options of a reset, or None if they choose none.
 
         Args:
-            options: with `level`, text or tiles of one level for all or N of them, or with `index`, one or N indices
-                of levels in the environment's set, from 0.
-            n: the number of levels that are needed.
+            options: with `level`, the text or tiles of one level for all episodes, or of N levels; or with `index`, one
+                or N indices of levels in the environment's set, from 0.
+            n: N, the number of levels that are needed.
 
         Raises:
             ValueError: a level that is malformed, unsolvable, or not of this environment's shape; an index that the set
-                does not have, or without a set; or both.
+                does not have, or without a set; or both options.
         """
         level, index = options.get("level"), options.get("index")
         if index is not None:

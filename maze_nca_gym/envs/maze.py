@@ -1,4 +1,4 @@
-"""The single environment: a thin Gymnasium shell over `dynamics`."""
+"""The single environment: a thin Gymnasium interface to `dynamics`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Observation: TypeAlias = dict[str, NDArray[np.float32]]
 
 
 class _Level(NamedTuple):
-    """The level of an episode, its arrays kept without the batch axis, since a step is so short that views would cost.
+    """The level of an episode, as arrays without the batch axis, because a step is so short that views would cost time.
 
     Attributes:
         tiles: (H, W) uint8.
@@ -46,14 +46,16 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
     """A maze and the state of a neural cellular automaton over it; one step is one iteration of the automaton.
 
     **Observation**: `maze`, (T, H, W) float32, one-hot tiles (empty, wall and, for the shortest path, source, target).
-    `state`, (C, H, W) float32 within +-2**24, all zero at first. **Action**: the next state, of the same shape;
-    values beyond the bounds are clipped. Channel 0 is the predicted path, or the first K channels are if the task's
-    answers have K; they are read after clipping to [0, 1].
+    `state`, (C, H, W) float32 within +-2**24, initially zero.
 
-    **Reward**: the gain in accuracy, so that an episode's return is its final accuracy. Accuracy is
-    1 - mse(path, target) / mse(0, target), measured against the canonical target or, where the rounded path is another
-    optimal one, against that (for an answer without tiles see `scoring`). **Terminated**: the rounded path is optimal.
-    Truncation is the time limit's.
+    **Action**: the next state, of the same shape; values beyond the bounds are clipped. Channel 0 is the predicted
+    path; if the task's answers have K channels, the first K channels are the prediction. Predictions are read after
+    clipping to [0, 1].
+
+    **Reward**: the gain in accuracy, so that an episode's return is its final accuracy. Accuracy is 1 - mse(path,
+    target) / mse(0, target). It is measured against the canonical target or, if the rounded path is another optimal
+    path, against that path (for an answer without tiles see `scoring`). **Terminated**: the rounded path is optimal.
+    Truncation is left to the time limit.
 
     **Info** at reset: `target` (H, W) or (K, H, W) bool, `solution_length` in tiles; at a step: `accuracy`, `loss` (the
     mean squared error), `complete` (equals the target), `optimal`.
@@ -61,8 +63,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
     **Reset options**: `level`, the (H, W) tiles or the text of the level to play; or `index`, its index in `levels`.
 
     In the window of render mode "human", the key `n` truncates the episode. The mouse draws walls, moves source and
-    target, and damages states while the automaton runs; `?` shows all keys. Without a screen, SDL draws the window
-    into memory, as it does for Gymnasium's own environments.
+    target, and damages states while the automaton runs; `?` shows all keys. Without a screen, SDL draws the window into
+    memory, as it does for Gymnasium's own environments.
 
     Attributes:
         source: the environment's own source of levels.
@@ -88,30 +90,30 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         in_order: bool = False,
         **generator_options: Any,
     ) -> None:
-        """Check every argument; nothing is drawn yet.
+        """Check every argument; levels are drawn by `reset`.
 
         Args:
             task: "shortest-path", "diameter", or a name that `tasks.register_task` added.
             size: inner size, one number or (rows, cols), by default 16; the border comes around it. With `levels`,
-                leave it out or give theirs.
+                leave it out or give the size of the levels.
             generator: a name in `generation.GENERATORS`.
-            n_channels: channels of the state, at least those of an answer; by default what the task's hand-coded
-                automaton needs.
-            levels: play these instead of generated ones, drawn with replacement: a level set, its file, a name (of a
-                prefab, a pack, a test set such as "perfect-31" or a benchmark set), tiles, or drawings: a text of
+            n_channels: channels of the state, at least the number of channels of an answer; by default the number that
+                the task's hand-coded automaton needs.
+            levels: levels to play instead of generated ones, drawn with replacement: a level set, its file, a name (of
+                a prefab, a pack, a test set such as "perfect-31" or a benchmark set), tiles, or drawings: a text of
                 several lines, a list of such texts, or a list of the rows of one level.
             render_mode: "human" (a pygame window), "rgb_array" or "ansi".
-            render_fps: the window's steps a second, and the speed of recorded videos; by default 10.
+            render_fps: steps per second in the window, and the speed of recorded videos; by default 10.
             channel_names: names of the channels, shown in pictures.
             highlight: the name of the channel that tints the maze in pictures, or None for no tint.
-            order: order of directions by which the canonical target is chosen among optimal paths, such as "DLRU";
-                None for the task's own, which is "ULDR": up, left, down, right.
-            in_order: play the levels of `levels` in their order instead, each once before any comes again; a reset with
-                a seed begins with the first.
-            generator_options: the generator's own, such as `wall_probability=0.5`.
+            order: order of directions by which the canonical target is chosen among optimal paths, such as "DLRU"; None
+                for the task's own, which is "ULDR": up, left, down, right.
+            in_order: play the levels of `levels` in their order instead, each once before any level comes again; a
+                reset with a seed begins with the first level.
+            generator_options: options of the generator, such as `wall_probability=0.5`.
 
         Raises:
-            ValueError: a bad argument; the message says what is allowed. An unknown keyword is a TypeError too.
+            ValueError: a bad argument; the message names the allowed values. An unknown keyword is a TypeError too.
         """
         self._task = find_task(task, order)
         self._judge = self._task.judge  # kept, since the property costs time and steps are short
@@ -140,8 +142,11 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode on a new level, on `options["level"]`, or on level `options["index"]` of the set; return
-        observation and info.
+        """Start an episode on a new level, or on the level that `options` choose; return observation and info.
+
+        Args:
+            seed: seed of the levels to come, or None to continue.
+            options: {"level": tiles or text of a level}, or {"index": index of a level in the set}.
 
         Raises:
             ValueError: a bad seed, an unknown option, or a level that is malformed, unsolvable or of another shape;
@@ -180,7 +185,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         """Set the state to the action, (C, H, W) float32; return observation, reward, terminated, truncated and info.
 
         Raises:
-            ValueError: an action of another shape or dtype, or one that is not finite; nothing has changed then.
+            ValueError: an action of another shape or dtype, or an action that is not finite; nothing has changed then.
             ResetNeeded: there is no episode, or it has ended.
         """
         if self._start is None:
@@ -198,7 +203,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         return observation, accuracy - before.accuracy, optimal, truncated, info
 
     def _edit(self, edit: Edit) -> tuple[State, str]:
-        """Change level or state while the automaton runs; return the state, and why the change was refused if it was.
+        """Change level or state while the automaton runs; return the state, and the reason if the change was refused,
+        else "".
 
         A change that leaves no solution is refused.
         """
@@ -216,8 +222,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         return self.state, ""
 
     def render(self) -> NDArray[np.uint8] | str | None:
-        """Return the picture of the current state: (h, w, 3) uint8 or text; in "human" mode the window already shows
-        it."""
+        """Return the picture of the current state: (h, w, 3) uint8, or text; None in "human" mode, because the window
+        shows it."""
         return self._view.render(self.state, 0, self._n_steps)
 
     def _repr_png_(self) -> bytes | None:
@@ -225,21 +231,21 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         return None if self._start is None else self._view.png(self.state, 0, self._n_steps)
 
     def choose_levels_with(self, choose: Choose) -> None:
-        """Let `choose` pick the levels of new episodes from now on, except where a reset is given one.
+        """Let `choose` pick the levels of new episodes from now on, unless the options of a reset choose a level.
 
-        `reset` calls it after everything that can fail; `state` is still that of the last episode then.
+        `reset` calls it after all checks, while `state` still belongs to the last episode.
         """
         self._choose = choose
 
     @property
     def window_closed(self) -> bool:
-        """Whether the user has closed the window; the environment then goes on without one."""
+        """Whether the user has closed the window; the environment then continues without a window."""
         return self._view.window_closed
 
     def wait(self) -> None:
         """Keep the window of an episode open, at the end of a script, until the user closes it or presses space.
 
-        The user can go back through the episode's steps. Without a window that a user can see, this returns at once.
+        The user can go back through the episode's steps. If no window is visible, the method returns at once.
 
         >>> env.unwrapped.wait()  # the environments that `gymnasium.make` returns are wrapped
         """

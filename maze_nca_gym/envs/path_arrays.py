@@ -1,4 +1,4 @@
-"""Environments on which agents can be trained without wrappers: an action is the path alone, an observation one
+"""Environments on which agents can be trained without wrappers: an action is the path alone, and an observation one
 array."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _spaces(env: Any, task: Task, n_channels: int, flat: bool) -> tuple[PathArra
     """Return the spaces of observations and of actions of one environment.
 
     Raises:
-        ValueError: `flat` is no bool, there are several channels, or the task's answers have several.
+        ValueError: `flat` is not a bool, or the state or the task's answers have several channels.
     """
     check_flag("flat", flat)
     check(n_channels == 1, f"n_channels must be 1 where actions are the path alone, got {n_channels}: see PathAction")
@@ -46,19 +46,23 @@ def _spaces(env: Any, task: Task, n_channels: int, flat: bool) -> tuple[PathArra
 
 
 class PathMazeEnv(MazeEnv):
-    """A maze whose path an agent draws: `MazeEnv` with one state channel, as libraries for learning expect it.
+    """A maze in which an agent draws the path: `MazeEnv` with one state channel, as libraries for learning expect it.
 
-    **Action**: the path, a number a in [-1, 1] for each tile, which becomes (a + 1) / 2 in the state. So a Gaussian
-    around 0 starts undecided; values beyond the bounds are clipped. **Observation**: the one-hot maze (empty, wall and,
-    for the shortest path, source, target), and behind it the path so far, in [0, 1]. Both are vectors, float32, or with
-    `flat=False` grids, (T + 1, H, W) and (1, H, W). Everything else is as in `MazeEnv`.
+    **Action**: the path, a number a in [-1, 1] for each tile, which becomes (a + 1) / 2 in the state. Therefore a
+    Gaussian around 0 starts undecided. Values beyond the bounds are clipped.
+
+    **Observation**: the one-hot maze (empty, wall and, for the shortest path, source, target), and after it the path so
+    far, in [0, 1].
+
+    Both are vectors, float32, or with `flat=False` grids, (1, H, W) and (T + 1, H, W). Everything else is as in
+    `MazeEnv`.
     """
 
     def __init__(self, task: str = "shortest-path", flat: bool = True, n_channels: int = 1, **options: Any) -> None:
-        """Check every argument; nothing is drawn yet.
+        """Check every argument; levels are drawn by `reset`.
 
         Args:
-            task: the name of a task whose answers have one channel.
+            task: the name of a task with answers of one channel.
             flat: whether observations and actions are vectors, for networks of dense layers and for libraries that
                 refuse actions of three dimensions; False gives grids, for convolutions.
             n_channels: channels of the state, the path alone.
@@ -71,16 +75,18 @@ class PathMazeEnv(MazeEnv):
         self.observation_space, self.action_space = _spaces(self, self._task, n_channels, flat)  # type: ignore[assignment]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """Start an episode; return observation and info. Options and errors are those of `MazeEnv.reset`."""
+        """Start an episode; return observation and info. Options and errors are the same as for `MazeEnv.reset`."""
         observation, info = super().reset(seed=seed, options=options)
         return _joined(observation, self.observation_space), info
 
     def step(self, action: NDArray[np.float32]) -> Any:
-        """Make the action, (H W,) or (1, H, W) float32 in [-1, 1], the path: -1 is a tile off the path, 1 one on it;
-        return what `MazeEnv.step` returns.
+        """Make the action the path; return the same values as `MazeEnv.step`.
+
+        Args:
+            action: (H W,) or (1, H, W) float32 in [-1, 1]: -1 means that a tile is not on the path, 1 that it is.
 
         Raises:
-            ValueError: an action of another shape or dtype, or one that is not finite; nothing has changed then.
+            ValueError: an action of another shape or dtype, or an action that is not finite; nothing has changed then.
             ResetNeeded: there is no episode, or it has ended.
         """
         path = (check_action(action, self.action_space.shape or ()) + 1) / 2
@@ -89,17 +95,17 @@ class PathMazeEnv(MazeEnv):
 
 
 class PathMazeVectorEnv(MazeVectorEnv):
-    """N `PathMazeEnv` that step in one call; everything else is as in `MazeVectorEnv`, including tensors on a
+    """N `PathMazeEnv` that step in one call. Everything else is as in `MazeVectorEnv`, including tensors on a
     device."""
 
     def __init__(
         self, num_envs: int = 1, task: str = "shortest-path", flat: bool = True, n_channels: int = 1, **options: Any
     ) -> None:
-        """Check every argument; nothing is drawn yet.
+        """Check every argument; levels are drawn by `reset`.
 
         Args:
             num_envs: N.
-            task, flat, n_channels: as of `PathMazeEnv`.
+            task, flat, n_channels: the same as for `PathMazeEnv`.
             options: other options of `MazeVectorEnv`.
 
         Raises:
@@ -118,7 +124,7 @@ class PathMazeVectorEnv(MazeVectorEnv):
 
 
 def _joined(observation: Observation, space: Any) -> Any:
-    """Return `maze`, (..., T, H, W), and behind it the path of `state` as one array or tensor, (..., *space.shape)."""
+    """Return `maze`, (..., T, H, W), followed by the path of `state`, as one array or tensor, (..., *space.shape)."""
     maze, path = observation["maze"], observation["state"].clip(0, 1)
     if isinstance(maze, np.ndarray):
         joined: Any = np.concatenate([maze, path], -3)

@@ -18,21 +18,21 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def state_space(n_channels: int, height: int, width: int) -> Box:
-    """Return the space of the automaton's state, which is the action too."""
+    """Return the space of the automaton's state, (C, H, W) float32, which is also the space of actions."""
     return Box(-STATE_LIMIT, STATE_LIMIT, (n_channels, height, width), np.float32)
 
 
 def observation_space(n_tiles: int, n_channels: int, height: int, width: int) -> Dict:
-    """Return the space of observations: the one-hot maze (T, H, W) and the state (C, H, W)."""
+    """Return the space of observations: a dict of the one-hot `maze`, (T, H, W), and the `state`, (C, H, W)."""
     maze = Box(0.0, 1.0, (n_tiles, height, width), np.float32)
     return Dict({"maze": maze, "state": state_space(n_channels, height, width)})
 
 
 def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return the action as a C-contiguous float32 array of `shape`, (C, H, W) or (N, C, H, W).
+    """Return an action as a C-contiguous float32 array of `shape`, (C, H, W) or (N, C, H, W).
 
     Raises:
-        ValueError: another shape, not floating-point, or no array.
+        ValueError: another shape, a dtype that is not floating-point, or a value that is not an array.
     """
     if type(action) is np.ndarray and action.dtype is _FLOAT32 and action.shape == shape and action.flags.carray:
         return action
@@ -50,13 +50,13 @@ def check_seed(seed: Any) -> int | None:
     """Return a seed as a Python integer, or None if none is given.
 
     Raises:
-        ValueError: not an integer >= 0.
+        ValueError: the seed is not an integer >= 0.
     """
     return None if seed is None else check_count("a seed", seed, 0)
 
 
 def check_reset_options(options: Any, known: tuple[str, ...] = ("level", "index")) -> dict[str, Any]:
-    """Return the reset options as a dict, after checking their names; an empty one for None.
+    """Return the reset options as a dict, after checking their names; an empty dict for None.
 
     Raises:
         ValueError: not a mapping of options by name, or an unknown option.

@@ -1,4 +1,4 @@
-"""The batch-native vector environment: N mazes stepped by one call, on the CPU or on a GPU."""
+"""The vector environment: N mazes that are stepped as one batch by one call, on the CPU or on a GPU."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
     """N independent `MazeEnv`, equal to them bit for bit on the CPU, many times faster than stepping them one by one.
 
     Sub-environment i of a vector seeded with the integer s is the single environment seeded with s + i. Observations,
-    rewards, infos and the reset options `level` and `index` (one for all, or N) are those of `MazeEnv`, batched; infos
-    come with `_key` masks. With `AutoresetMode.DISABLED`, `reset(options={"reset_mask": mask})` restarts some.
+    rewards, infos and the reset options `level` and `index` (one value for all, or N values) are the same as for
+    `MazeEnv`, batched; infos come with `_key` masks. With `AutoresetMode.DISABLED`, `reset(options={"reset_mask":
+    mask})` restarts the sub-environments in the (N,) bool mask.
 
     As long as no episode restarts, every step returns the same `maze` array. All other arrays are new at each step.
 
@@ -66,21 +67,21 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         in_order: bool = False,
         **generator_options: Any,
     ) -> None:
-        """Check every argument; nothing is drawn yet.
+        """Check every argument; levels are drawn by `reset`.
 
         Args:
             num_envs: N.
-            max_episode_steps: steps after which an episode is truncated, or None for never.
-            autoreset_mode: what happens after an episode's end.
+            max_episode_steps: steps after which an episode is truncated, or None for no limit.
+            autoreset_mode: how an episode restarts after its end, as in Gymnasium.
             device: "cpu", "cuda", "cuda:1" … A GPU needs `output="torch"`, and float64.
             output: "numpy" or "torch", the kind of all arrays, including actions.
-            in_order: play the levels of `levels` in their order, each once before any comes again: sub-environment i
-                plays every Nth level from the ith on.
+            in_order: play the levels of `levels` in their order, each once before any level comes again:
+                sub-environment i plays every Nth level from the ith on.
             task, size, generator, n_channels, levels, render_mode, channel_names, highlight, order, generator_options:
-                as of `MazeEnv`.
+                the same as for `MazeEnv`.
 
         Raises:
-            ValueError: a bad argument; the message says what is allowed. An unknown keyword is a TypeError too.
+            ValueError: a bad argument; the message names the allowed values. An unknown keyword is a TypeError too.
         """
         self.num_envs = check_count("num_envs", num_envs)
         if max_episode_steps is not None:
@@ -111,7 +112,11 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], Infos]:
-        """Start all episodes, or those of `options["reset_mask"]`; return batched observations and infos.
+        """Start all episodes, or the episodes in `options["reset_mask"]`; return batched observations and infos.
+
+        Args:
+            seed: an integer s for the seeds s, s + 1 ..., N seeds, or None to continue.
+            options: `level` or `index`, one value or N values, as for `MazeEnv`, and `reset_mask`, (N,) bool.
 
         Raises:
             ValueError: a bad seed, option or level; nothing has changed then.
@@ -144,8 +149,12 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self._observation(), self._reset_info(mask)
 
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, Infos]:
-        """Step every episode: its action, (C, H, W) float32, becomes its state; ended episodes are handled as the
-        autoreset mode says. Return batched observations, rewards, terminations, truncations and infos.
+        """Step every episode; return batched observations, rewards, terminations, truncations and infos.
+
+        Ended episodes restart as the autoreset mode defines.
+
+        Args:
+            actions: (N, C, H, W) float32, which become the states.
 
         Raises:
             ValueError: actions of another shape or dtype, or not finite; nothing has changed then.
@@ -202,7 +211,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return np.stack([self.source.draw(self._rngs[row], turn) for row, turn in zip(rows, turns, strict=True)])
 
     def _written(self, actions: Any) -> Any:
-        """Return the next states, (N, C, H, W), that checked actions mean."""
+        """Return the next states, (N, C, H, W), that actions mean, after their check."""
         return actions
 
     def _observation(self) -> Any:
@@ -218,7 +227,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self.masked({name: getattr(self._state.scores, name) for name in names}, mask) if mask.any() else {}
 
     def masked(self, values: dict[str, NDArray[Any]], mask: NDArray[np.bool_]) -> Infos:
-        """Return (N, ...) infos as Gymnasium batches them.
+        """Return (N, ...) infos in the form in which Gymnasium batches them.
 
         Values are zero where the (N,) bool mask is false, and each key has a `_key` mask.
         """
@@ -253,16 +262,16 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self._view.sheet(self._state.tiles[:_MOST_SHOWN], paths[:_MOST_SHOWN])
 
     def choose_levels_with(self, choose: Choose) -> None:
-        """Let `choose` pick the levels of new episodes from now on, except where a reset is given some.
+        """Let `choose` pick the levels of new episodes from now on, unless the options of a reset choose levels.
 
-        `reset` and `step` call it after everything that can fail. In autoreset mode SAME_STEP, the step that ends
-        episodes calls it; `state` and `ended` still show those episodes then.
+        `reset` and `step` call it after all checks. In autoreset mode SAME_STEP, the step that ends episodes calls it,
+        while `state` and `ended` still show these episodes.
         """
         self._choose = choose
 
     @property
     def ended(self) -> NDArray[np.bool_]:
-        """Episodes that have ended and not restarted, (N,) bool."""
+        """Which episodes have ended and not restarted, (N,) bool."""
         return self._done
 
     @property
@@ -278,8 +287,11 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
 
 
 def make_backend(device: Any, output: str) -> NumpyBackend:
-    """Return the backend for a device (a name or a `torch.device`) and for the kind of arrays that the environment
-    returns.
+    """Return the backend for a device and for the kind of arrays that the environment returns.
+
+    Args:
+        device: a name or a `torch.device`.
+        output: "numpy" or "torch".
 
     Raises:
         ValueError: an unknown device or output, CUDA without a GPU, or NumPy arrays from a GPU.

@@ -1,4 +1,4 @@
-"""The pictures of an environment's state, by render mode."""
+"""Pictures of an environment's state in each render mode, and the window of render mode "human"."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from maze_nca_gym.rendering.window import Window
 
     MakeEdit: TypeAlias = Callable[[Edit], tuple[State, str]]
-    """A change -> the state after it, and a few words if it was refused."""
+    """A function of a change that returns the state after it, and the reason if the change was refused, else ""."""
 
 _SHEET_PIXELS = 160
 """Pixels along the longer side of a level on a sheet, rounded down to whole tiles."""
 
 
 class View:
-    """Draws episodes of a batch of `dynamics.State`; opens the window when there is something to show."""
+    """Draws episodes of a batch of `dynamics.State`; opens the window when the first step is shown."""
 
     def __init__(
         self,
@@ -43,8 +43,16 @@ class View:
     ) -> None:
         """Check the mode and the names.
 
+        Args:
+            render_mode: a mode in `metadata`, or None for no pictures.
+            metadata: the environment's metadata, with its render modes and its speed.
+            channel_names: names of the first channels, or None for the task's answers.
+            n_channels: the number of channels of a state.
+            highlight: the name of the channel that tints the maze, or None for no tint.
+            task: the task of the levels.
+
         Raises:
-            ValueError: an unknown render mode, more names than channels, or a highlight that is none of the names.
+            ValueError: an unknown render mode, more names than channels, or a highlight that is not one of the names.
         """
         modes = metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
@@ -64,9 +72,12 @@ class View:
         self.window_closed = False
 
     def show(self, state: State, n_steps: int, edit: MakeEdit) -> bool:
-        """Show episode 0 in the window, in "human" mode; return whether the user asks for a new level.
+        """Show episode 0 in the window, in "human" mode; return whether the user wants a new level.
 
-        `edit` makes a change that the user drew, and returns the state to show then.
+        Args:
+            state: the episodes.
+            n_steps: the number of steps of the episode so far.
+            edit: makes a change that the user drew, and returns the state after it.
         """
         if self._mode != "human":
             return False
@@ -79,15 +90,17 @@ class View:
         return self._ask(self._window, self._history, n_steps, edit) is Request.NEW_LEVEL
 
     def wait(self, state: State, n_steps: int) -> None:
-        """Keep the window open, paused, until the user closes it or asks for a step; return at once if no user can see
-        it."""
+        """Keep the window open, paused, until the user closes it or presses the key of a step.
+
+        If no user can see a window, the method returns at once.
+        """
         if self._window is not None and self._history is not None and self._window.is_seen:
             self._window.pause()
             last = "the episode has ended"
             self._ask(self._window, self._history, n_steps, lambda _: (state, last), f"{last}: press space, or q")
 
     def _ask(self, window: Window, history: History, n_steps: int, edit: MakeEdit, notice: str = "") -> Request:
-        """Show the newest step, and the earlier ones to which the user goes back, until the user asks for the next."""
+        """Show the newest step, and earlier steps to which the user goes back, until the user wants the next step."""
         from maze_nca_gym.rendering import Request
 
         request = window.show(history.viewed, notice)
@@ -108,7 +121,13 @@ class View:
         return request
 
     def render(self, state: State, index: int, n_steps: int) -> NDArray[np.uint8] | str | None:
-        """Return one episode's picture: (h, w, 3) uint8, or text; None in "human" mode."""
+        """Return one episode's picture: (h, w, 3) uint8, or text; None in "human" mode.
+
+        Args:
+            state: the episodes.
+            index: the index of the episode.
+            n_steps: the number of steps of the episode so far.
+        """
         if self._mode is None:
             logger.warn("render() does nothing without a render_mode; pass one to gymnasium.make")
         if self._mode == "ansi":
@@ -124,7 +143,8 @@ class View:
         return png_bytes(self._snapshot(state, index, n_steps).draw())
 
     def sheet(self, tiles: Tiles, paths: NDArray[np.float32]) -> bytes:
-        """Return a PNG file of (N, H, W) levels with their (N, ...) float32 paths, side by side."""
+        """Return the content of a PNG file that shows (N, H, W) levels with their paths, (N, ...) float32, side by
+        side."""
         from maze_nca_gym.rendering import contact_sheet, draw_level, png_bytes
 
         cell = max(1, _SHEET_PIXELS // max(tiles.shape[1:]))

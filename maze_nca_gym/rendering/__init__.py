@@ -1,6 +1,6 @@
 """Pictures: frames of levels and states, PNG and GIF files, and the window.
 
-Importing this package loads Pillow; pygame is loaded when a `Window` is made.
+Importing this package imports Pillow; pygame is imported when a `Window` is made.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The window's controls: actions, with their buttons, keys and labels.
 
-Labels and keys are the same as on the page in `docs/play`, where that has the action too.
+The page in `docs/play` has the same labels and keys for the actions that it shares with the window.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ class Request(Enum):
     """A request of the user, which the caller that runs the automaton has to fulfil."""
 
     CONTINUE = auto()
-    """The next step, which is due."""
+    """The next step, because its time has come."""
     STEP = auto()
-    """One step, now; the window has paused."""
+    """One step at once; the window is paused."""
     BACK = auto()
-    """The step before; the window has paused."""
+    """The step before; the window is paused."""
     RESTART = auto()
     """The first step on this level."""
     NEW_LEVEL = auto()
@@ -29,7 +29,7 @@ class Request(Enum):
     CHOOSE = auto()
     """Another policy or generator, which `Window.choice` names."""
     QUIT = auto()
-    """The end: the window is closed."""
+    """The end, because the user has closed the window."""
 
 
 class Action(Enum):
@@ -61,10 +61,10 @@ class Control(NamedTuple):
     """A button or key of the window.
 
     Attributes:
-        action: its action.
-        keys: names of keys, as pygame has them, or characters.
+        action: the action that it performs.
+        keys: names of keys, as in pygame, or characters.
         label: the button's text; empty for a key without a button.
-        hint: a line about it.
+        hint: a line of explanation.
     """
 
     action: Action
@@ -74,7 +74,7 @@ class Control(NamedTuple):
 
     @property
     def keys_label(self) -> str:
-        """Its keys as text, such as "R" or ", or left"."""
+        """The keys as text, such as "R" or ", or left"."""
         return " or ".join(key.upper() if len(key) == 1 else key for key in self.keys)
 
 
@@ -107,4 +107,4 @@ MOUSE = (
     ("press a channel", "enlarge it; press again to shrink it"),
     ("right button", "on a channel: tint the maze by it"),
 )
-"""The actions of the mouse, for the help."""
+"""The actions of the mouse and their explanations, for the help."""

@@ -18,7 +18,7 @@ Changed: TypeAlias = tuple[Tiles, NDArray[np.float32]]
 """(H, W) uint8 tiles and the (C, H, W) float32 state, after a change."""
 ENDS = (Tile.SOURCE, Tile.TARGET)
 DAMAGE_RADIUS = 2
-"""Number of tiles to each side of the pointer that damage reaches."""
+"""Number of tiles on each side of the pointer that damage reaches."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class MoveEnd:
 
     Attributes:
         kind: `Tile.SOURCE` or `Tile.TARGET`.
-        place: the tile to which it moves.
-        last: the tile from which it moves; of several ends of that kind, the nearest to `last` moves. None means the
-            nearest to `place`.
+        place: the tile to which the end moves.
+        last: the tile from which the end moves. If several ends have that kind, the nearest to `last` moves; with None,
+            the nearest to `place`.
     """
 
     kind: Tile
@@ -86,11 +86,11 @@ class MoveEnd:
 
 @dataclass(frozen=True)
 class Damage:
-    """An edit that damages the state around a tile: each state there is replaced by the state of a random tile of the
-    maze.
+    """An edit that damages the state around a tile: the state of each tile there becomes the state of a random tile of
+    the maze.
 
     Attributes:
-        place: the middle of the brush.
+        place: the middle of the damaged square.
     """
 
     place: Place
@@ -106,9 +106,11 @@ class Damage:
 
 
 Edit: TypeAlias = Paint | MoveEnd | Damage
-"""One change. `apply` takes (H, W) uint8 tiles, the (C, H, W) float32 state and the source of random draws, leaves them
-as they are, and returns the changed tiles and state; it raises a ValueError that says in a few words why a change is
-not allowed."""
+"""One change of a level or a state.
+
+`apply` takes (H, W) uint8 tiles, the (C, H, W) float32 state and the source of random draws, and returns the changed
+tiles and state; its arguments stay unchanged. It raises a ValueError with a short reason if the change is not allowed.
+"""
 
 
 class Tool(Enum):
@@ -119,16 +121,16 @@ class Tool(Enum):
 
 
 Stroke: TypeAlias = Callable[[Place, Place], Edit]
-"""The effect of a drag: the last tile and the next -> a change."""
+"""The effect of a drag: a function of the last tile and the next tile that returns a change."""
 
 
 def begin_stroke(tiles: Tiles, place: Place, tool: Tool) -> Stroke:
-    """Return the stroke that a drag from this tile makes until the button is released.
+    """Return the stroke of a drag that begins on a tile and ends when the button is released.
 
     Args:
         tiles: (H, W) uint8, when the button is pressed.
         place: the tile under the mouse.
-        tool: the selected tool; unless it is DAMAGE, a drag that begins on the source or target moves it.
+        tool: the selected tool; unless it is DAMAGE, a drag that begins on the source or target moves this end.
     """
     kind = int(tiles[place])
     if tool is Tool.DAMAGE:
@@ -140,14 +142,14 @@ def begin_stroke(tiles: Tiles, place: Place, tool: Tool) -> Stroke:
 
 
 def line(start: Place, end: Place) -> tuple[Place, ...]:
-    """Return the tiles from one to another, both included, so that a fast stroke has no gaps."""
+    """Return the tiles on the line from one tile to another, both included, so that a fast stroke has no gaps."""
     n = max(abs(end[0] - start[0]), abs(end[1] - start[1]), 1)
     rows, cols = (np.rint(np.linspace(a, b, n + 1)).astype(int).tolist() for a, b in zip(start, end, strict=True))
     return tuple(dict.fromkeys(zip(rows, cols, strict=True)))
 
 
 def _fixed(tiles: Tiles, place: Place) -> str:
-    """Return why a tile must not be painted, as text; empty if it may be."""
+    """Return the reason why a tile must not be painted; empty if it may be painted."""
     if tiles[place] in ENDS:
         return f"the {Tile(tiles[place]).name.lower()} stays: drag it to move it"
     on_rim = any(at in (0, n - 1) for at, n in zip(place, tiles.shape, strict=True))

@@ -1,8 +1,9 @@
 """Frames as PNG and GIF pictures, and as files written atomically: a reader never sees half a file.
 
-A GIF has one palette for all frames, and of each frame only the pixels that changed. Pillow's own `save_all` takes
-eight times as long for an episode, and its files are 1.6 to 1.9 times as large; given one palette, it is as fast, and
-its files are 4 times as large. So only the compression of a frame's pixels is left to it.
+A GIF has one palette for all frames, and stores of each frame only the pixels that changed. Pillow's own `save_all`
+takes eight times as long for an episode, and its files are 1.6 to 1.9 times as large. With a given palette it is as
+fast as this module, but its files are 4 times as large. Therefore only the compression of a frame's pixels is left to
+Pillow.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from maze_nca_gym.support.arrays import as_array, is_sequence
 from maze_nca_gym.support.files import atomic_write, path_of_format
 
 _COLOURS = 255
-"""One less than the palette holds: the last index stands for pixels that did not change."""
+"""Number of colours, one less than the palette's size, because the last index marks pixels that did not change."""
 _UNCHANGED = _COLOURS
 _EXACT_COLOURS = 160
 _TICK = 10
@@ -42,10 +43,10 @@ _DESCRIPTOR = struct.Struct("<c4HB")
 
 
 def as_frame(frame: Any) -> Frame:
-    """Return a picture that a user passes.
+    """Return a picture that a user passes as an (h, w, 3) uint8 array.
 
     Raises:
-        ValueError: anything else than an (h, w, 3) uint8 array with at least one pixel.
+        ValueError: the value is not an (h, w, 3) uint8 array with at least one pixel.
     """
     array = as_array(frame, "a frame")
     if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not array.size:
@@ -54,10 +55,10 @@ def as_frame(frame: Any) -> Frame:
 
 
 def save_png(path: str | Path, frame: Frame) -> Path:
-    """Write one (h, w, 3) uint8 frame as a PNG file; returns its path.
+    """Write one (h, w, 3) uint8 frame as a PNG file; return its path.
 
     Raises:
-        ValueError: another suffix, or no frame.
+        ValueError: another suffix, or a value that is not a frame.
         OSError: the file could not be written.
     """
     path = path_of_format(path, ".png")
@@ -71,7 +72,7 @@ def png_bytes(frame: Frame) -> bytes:
     """Return the content of a PNG file of one (h, w, 3) uint8 frame.
 
     Raises:
-        ValueError: no frame.
+        ValueError: the value is not a frame.
     """
     file = BytesIO()
     Image.fromarray(as_frame(frame)).save(file, format="PNG", optimize=True)
@@ -79,13 +80,13 @@ def png_bytes(frame: Frame) -> bytes:
 
 
 def save_gif(path: str | Path, frames: Sequence[Frame], fps: float = 10.0) -> Path:
-    """Write frames as a GIF file that repeats forever, with one palette for all of them; returns its path.
+    """Write frames as a GIF file that repeats forever, with one palette for all of them; return its path.
 
     Args:
         path: the file.
-        frames: at least one (h, w, 3) uint8 frame, all of one shape. Repeat the last one to make it stay.
-        fps: frames per second, at most 50. A GIF counts in hundredths of a second, and viewers slow down frames shorter
-            than two of them.
+        frames: at least one (h, w, 3) uint8 frame, all of one shape. Repeat the last frame to show it for longer.
+        fps: frames per second, at most 50. A GIF counts in hundredths of a second, and viewers slow down frames that
+            are shorter than two of them.
 
     Raises:
         ValueError: no frames, frames of several shapes, or a speed outside of (0, 50].

@@ -1,4 +1,4 @@
-"""Pictures of a level and of an automaton's state, with the words around them: pure functions of arrays."""
+"""Pictures of a level and of an automaton's state, with the text around them: pure functions of arrays."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BAR_LABEL = "each channel"
 _BAR_WIDTH, _BAR_HEIGHT = 160, 12
 _TICKS = ("lowest", "0", "highest")
 _PALEST = 0.25
-"""Tint of the smallest magnitude that is not near zero."""
+"""Strength of the tint of the smallest magnitude that is not near zero."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,20 @@ class Snapshot:
     Attributes:
         tiles: (H, W) `Tile` values.
         channels: (C, H, W), any float; channel 0 is the predicted path, clipped to [0, 1] in the maze.
-        target: (H, W) bool, the exact solution; or (K, H, W), and the first K channels are predicted.
+        target: (H, W) bool, the exact solution; or (K, H, W), and then the first K channels are predictions.
         channel_names: names of the first channels; the others are numbered.
-        step: iterations of the automaton so far.
+        step: number of iterations of the automaton so far.
         accuracy: the accuracy of the prediction, at most 1; NaN if the level has no solution.
-        title: a line above the maze, cut off where it is too long.
+        title: a line above the maze, shortened if it is too long.
         highlight: number of the channel that tints the maze's free tiles, on a scale that ends at its largest
             magnitude, or None for no tint.
         verdict: a few words about the path, which the window shows; empty for none.
-        solved: whether the verdict is good news, which decides its colour.
+        solved: whether the level is solved, which decides the colour of the verdict.
         kinds: the kinds of tile, as in the level's task.
 
     Raises:
-        ValueError: invalid tiles, shapes that do not match, more names than channels, or a highlight that is no
-            channel.
+        ValueError: invalid tiles, shapes that do not match, more names than channels, or a highlight that is not the
+            number of a channel.
     """
 
     tiles: Tiles
@@ -95,7 +95,7 @@ class Snapshot:
 
     @property
     def n_bytes(self) -> int:
-        """Memory of the arrays."""
+        """Memory of the arrays, in bytes."""
         return self.tiles.nbytes + self.channels.nbytes + self.target.nbytes
 
     @property
@@ -105,17 +105,17 @@ class Snapshot:
 
     @property
     def predicted(self) -> NDArray[np.float32]:
-        """The channels that draw the answer, (H, W) or (K, H, W) like the target."""
+        """The channels with the predicted answer, (H, W) or (K, H, W) like the target."""
         return self.channels[0] if self.target.ndim == 2 else self.channels[: len(self.target)]
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """Names of the channels that draw the answer."""
+        """Names of the channels with the predicted answer."""
         return self.names[: 1 if self.target.ndim == 2 else len(self.target)]
 
     @property
     def shown_kinds(self) -> tuple[Kind, ...]:
-        """The kinds of tile that the key explains: no source and target of levels that have none."""
+        """The kinds of tile that the key explains; source and target are left out if the level has neither."""
         return KINDS[:2] if self.kinds == KINDS and not (self.tiles >= Tile.SOURCE).any() else self.kinds
 
     @property
@@ -125,10 +125,10 @@ class Snapshot:
 
     @property
     def tint(self) -> NDArray[np.float32] | None:
-        """The strength of each free tile's tint, (H, W) from 0 to 1, or None for no tint.
+        """The strength of each free tile's tint, (H, W) float32 from 0 to 1, or None for no tint.
 
-        The smallest magnitude above zero gets a pale tint and the rest is spread linearly, so that large numbers that
-        differ little can be told apart; zero and NaN get none.
+        The smallest magnitude above zero gets a pale tint, and larger magnitudes are spread linearly, so that large
+        numbers that differ little can be distinguished. Zero and NaN get no tint.
         """
         if self.highlight is None:
             return None
@@ -144,13 +144,12 @@ class Snapshot:
     def draw(self, show_channels: bool = True, size: tuple[int, int] | None = None) -> Frame:
         """Return a picture of the maze with the predicted and the exact path, and of every channel as a heat map.
 
-        The prediction is blue, stronger for larger values (on a wall: a square inside the black); the exact
-        path is outlined in orange. Each heat map has a scale of its own, white at 0, whose bounds are written above
-        it.
+        The prediction is blue, stronger for larger values (on a wall: a square inside the black). The exact path is
+        outlined in orange. Each heat map has its own scale, white at 0, with its bounds written above it.
 
         Args:
-            show_channels: whether to draw the heat maps; they are also left out of a frame too small for them.
-            size: (height, width) in pixels that the frame is fitted into; `layout.frame_layout` has the default.
+            show_channels: whether to draw the heat maps; they are also left out if the frame is too small for them.
+            size: (height, width) of the frame in pixels, or None for the default of `layout.frame_layout`.
 
         Returns:
             (h, w, 3) uint8; the shape depends on H, W, C, the channels' names, `show_channels` and `size` alone.
@@ -181,18 +180,18 @@ def draw_level(
 
     Args:
         tiles: (H, W) `Tile` values.
-        path: (H, W) or (K, H, W), a solution (bool) or a prediction (clipped to [0, 1]), drawn in blue, and further
+        path: (H, W) or (K, H, W), a solution (bool) or a prediction (clipped to [0, 1]), drawn in blue, with further
             channels in other colours within the tiles.
         cell: pixels along a tile's side.
         solution: bool of that shape, the exact path, outlined in orange.
-        overhang: pixels by which source's and target's markers may exceed a small tile, to be found.
+        overhang: pixels by which the markers of source and target may exceed a small tile, so that they stay visible.
         kinds: the kinds of tile, as in the level's task.
 
     Returns:
         (H * cell, W * cell, 3) uint8.
 
     Raises:
-        ValueError: no level, a path or solution of another shape, or a cell without pixels.
+        ValueError: tiles that are not a level, a path or solution of another shape, or a cell without pixels.
     """
     tiles = as_tiles(tiles, ndim=(2,), n_kinds=max(len(Tile), len(kinds)))
     layers = {"path": path, "solution": solution}
@@ -216,11 +215,11 @@ def captioned(picture: Frame, left: str, right: str = "", size: int = 14, margin
     """Return an (h, w, 3) uint8 picture with a line of text above it.
 
     Args:
-        picture: the picture.
-        left: text at its left edge.
-        right: text at its right edge, paler and no larger than usual.
+        picture: (h, w, 3) uint8.
+        left: text at the left edge of the line.
+        right: text at the right edge, paler and no larger than 14 pixels.
         size: the font's size in pixels.
-        margin: pixels between the line and the edges, as a sheet has around its pictures.
+        margin: pixels between the line and the edges, like the gap around the pictures of a sheet.
     """
     room, small = blank(margin + text_height(size) + 2, picture.shape[1]), min(size, _TEXT)
     put_text(room, margin, margin, left, size)
@@ -229,13 +228,12 @@ def captioned(picture: Frame, left: str, right: str = "", size: int = 14, margin
 
 
 def contact_sheet(frames: Sequence[Frame], columns: int, gap: int = 16) -> Frame:
-    """Return one (h, w, 3) uint8 picture of several, in rows from left to right, each in the middle of its cell, on
-    white.
+    """Return one (h, w, 3) uint8 picture with several pictures in rows, each in the middle of its cell, on white.
 
     Args:
         frames: at least one (h, w, 3) uint8 picture; the sizes may differ.
-        columns: pictures in a row.
-        gap: pixels around and between them.
+        columns: number of pictures in a row.
+        gap: pixels around and between the pictures.
 
     Raises:
         ValueError: no picture, or less than one column.
@@ -260,7 +258,7 @@ def contact_sheet(frames: Sequence[Frame], columns: int, gap: int = 16) -> Frame
 def _background(
     layout: Layout, names: tuple[str, ...], kinds: tuple[Kind, ...], tinted: str | None, n_answers: int
 ) -> Frame:
-    """Return the part that all frames of an episode share; callers copy it and never draw on it."""
+    """Return the part that all frames of an episode share; callers copy the array and never draw on it."""
     frame = blank(*layout.canvas)
     for channel, panel in layout.channels:
         draw_name(frame, panel, names[channel], layout.caption)
@@ -289,15 +287,16 @@ def _background(
 def draw_header(
     frame: Frame, snapshot: Snapshot, title: str, height: int, margin: int, sizes: tuple[int, int], verdict: str = ""
 ) -> None:
-    """Draw a title on the left; on the right step, accuracy and verdict, in places that do not move with their digits.
+    """Draw a title on the left, and step, accuracy and verdict on the right, in places that do not depend on their
+    digits.
 
     Args:
         frame: (h, w, 3) uint8, drawn on in place.
         snapshot: the step.
-        title: cut off where it is too long.
+        title: the title, shortened if it is too long.
         height: pixels of the header.
         margin: pixels on both sides, and between the items on the right.
-        sizes: text sizes of the title and of the rest, in pixels.
+        sizes: text sizes of the title and of the other items, in pixels.
         verdict: a few words; empty for none.
     """
     of_title, size = sizes

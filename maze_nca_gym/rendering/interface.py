@@ -1,6 +1,6 @@
-"""The window's controls and settings: speed, tool, enlarged channel and so on.
+"""The window's controls and settings, such as the speed, the tool and the enlarged channel.
 
-Nothing here needs pygame: keys are names, and the mouse is a (row, col) pixel.
+This module does not need pygame: keys are names, and the mouse is a (row, col) pixel.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class Interface:
 
     Attributes:
         fps: the largest number of steps per second while running.
-        paused: whether no step is made unless the user asks for one.
+        paused: whether no step is made unless the user requests one.
         request: the user's current request, or None if there is none.
         edit: the last change that the user made to level or state.
-        choice: the last choice: the list's action, and the name chosen from it.
+        choice: the last choice: the list's action, and the name chosen from the list.
         size: (height, width) of the window in pixels.
-        pointer: (row, col) of the pixel under the mouse; None while it is outside of the window.
+        pointer: (row, col) of the pixel under the mouse, or None while the mouse is outside of the window.
 
     Args:
-        fps: the speed at first.
+        fps: the initial speed.
         menus: names to choose from, for `Action.POLICY` and `Action.LEVEL`; a control without names is left out.
         restarts: whether there are controls for `Request.RESTART` and `Request.EDGES`.
     """
@@ -73,12 +73,12 @@ class Interface:
     # ---- what is shown
 
     def take(self, snapshot: Snapshot, notice: str, running: Mapping[Action, str] = MappingProxyType({})) -> None:
-        """Put a snapshot in view; if its channels have other names, settings about channels are reset.
+        """Put a snapshot in view; if its channels have other names than before, settings about channels are reset.
 
         Args:
             snapshot: the step.
-            notice: a few words for the status line; empty to leave it as it is.
-            running: for each list of names, the one that is in use.
+            notice: a few words for the status line; empty to leave the line unchanged.
+            running: the name in use of each list of names.
         """
         self._running = running
         if self._snapshot is not None and self._snapshot.names != snapshot.names:
@@ -107,7 +107,7 @@ class Interface:
 
     @property
     def has_news(self) -> bool:
-        """Whether the picture may change without a key or a step, since a recording is being saved."""
+        """Whether the picture may change without a key or a step, because a recording is being saved."""
         return bool(self._saving)
 
     def _display(self) -> Display:
@@ -158,11 +158,11 @@ class Interface:
     # ---- keys and mouse
 
     def is_key(self, key: str) -> bool:
-        """Return whether a key of this name or character does something."""
+        """Return whether a key of this name or character has an action."""
         return key in self._keys
 
     def point(self, row: int, col: int) -> None:
-        """Move the pointer to a pixel; while the button is down, this continues the stroke."""
+        """Move the pointer to a pixel; while the mouse button is down, this continues the stroke."""
         self.pointer = row, col
         tile = self._tile_under_pointer()
         if self._stroke is not None and tile is not None and tile != self._last:
@@ -173,11 +173,11 @@ class Interface:
         self._stroke = None
 
     def scroll(self, rows: int) -> None:
-        """Move the view of the channels by rows, down if positive."""
+        """Move the view of the channels by a number of rows, down if it is positive."""
         self._row_in_view = min(max(self._row_in_view + rows, 0), self._layout().last_row)
 
     def press(self, key: str) -> None:
-        """Perform the action of a key; in a list, the arrow keys move the mark and return chooses."""
+        """Perform the action of a key; in a list, the arrow keys move the mark and return chooses the marked name."""
         self._notice = ""
         if self._menu is not None and key in ("up", "down", "return"):
             entries = self._menus[self._menu]
@@ -229,7 +229,7 @@ class Interface:
     # ---- actions
 
     def _act(self, action: Action) -> None:
-        """Do what a key or a button stands for; `CLOSE` is for the topmost of list, help and enlarged channel."""
+        """Perform an action; `CLOSE` closes the topmost of list, help and enlarged channel."""
         match action:
             case Action.RESTART | Action.NEW_LEVEL | Action.EDGES | Action.QUIT:
                 self.request = Request[action.name]
@@ -271,7 +271,7 @@ class Interface:
                 self.request = Request.QUIT
 
     def _in_use(self, menu: Action) -> int | None:
-        """Return the index of the name in use of a list, None where it is none of them."""
+        """Return the index of the name in use of a list, or None if the list does not contain it."""
         names = tuple(self._menus[menu])
         return names.index(self._running[menu]) if self._running.get(menu) in names else None
 
@@ -288,6 +288,6 @@ class Interface:
             self._notice = f"saving {len(recorder)} steps"
 
     def finish(self) -> None:
-        """Save the recording, if there is one, and wait until all are written."""
+        """Save the recording, if there is one, and wait until all recordings are written."""
         self.end_recording()
         wait(self._saving)

@@ -1,7 +1,8 @@
-"""Layout of a frame and of the window: where the maze, the heat maps of the channels and everything around them are.
+"""Layout of a frame and of the window: the places of the maze, of the channels' heat maps and of the items around them.
 
-A layout depends on shapes, sizes and options, never on values. So all frames of an episode have one shape, and a pixel
-under the mouse always means the same tile. Frames and the window both place the maze and the heat maps by `_arrange`.
+A layout depends on shapes, sizes and options, never on values. Therefore all frames of an episode have one shape, and a
+pixel under the mouse always means the same tile. Frames and the window both place the maze and the heat maps by
+`_arrange`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 MARGIN, HEADER = 24, 56
 KEY_LINE = 46
 _KEY_WIDTH, _MAZE_KEY_WIDTH = 1140, 640
-"""Smallest width of a frame in which the maze's key and the colour bar share a line; smallest width of one without heat
-maps."""
+"""Smallest width of a frame in which the maze's key and the colour bar share a line, and smallest width of a frame
+without heat maps."""
 _SMALLEST_CANVAS = (240, 320)
 _DEFAULT_CANVASES = ((720, 1280), (1100, 1400))
 _READABLE = 88
@@ -29,14 +30,13 @@ _THUMBNAIL, _LARGEST_THUMBNAIL = 104, 280
 """Smallest and largest number of pixels along the longer side of a heat map in the window; if fewer would be left, the
 heat maps scroll instead."""
 _LEAST_COLUMNS, _LARGEST_SHARE = 2, 0.5
-"""Smallest number of columns of heat maps that scroll, and the largest fraction of the window's width that these may
-take from the maze."""
+"""Smallest number of columns of heat maps that scroll, and largest fraction of the window's width for these columns."""
 _ROW, _MENU_PADDING = 24, 12
 
 _MAZE_GAP, _PANEL_GAP, _LOOSEST_GAP = 32, 10, 56
 _LARGEST_CELL = 64
 _COARSE = 64
-"""Strides up to twice this are tried one by one, larger ones in growing steps."""
+"""Strides up to twice this number are tried one by one, larger strides in growing steps."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Box:
     """A rectangle of pixels.
 
     Attributes:
-        top: pixel row of its upper edge.
-        left: pixel column of its left edge.
+        top: pixel row of the upper edge.
+        left: pixel column of the left edge.
         height: pixels from top to bottom.
         width: pixels from left to right.
     """
@@ -61,11 +61,11 @@ class Box:
         return slice(self.top, self.top + self.height), slice(self.left, self.left + self.width)
 
     def holds(self, row: int, col: int) -> bool:
-        """Return whether a pixel lies within."""
+        """Return whether a pixel lies within the box."""
         return 0 <= row - self.top < self.height and 0 <= col - self.left < self.width
 
     def grown(self, by: int) -> Box:
-        """Return the box enlarged by this many pixels on every side."""
+        """Return the box enlarged by `by` pixels on every side."""
         return Box(self.top - by, self.left - by, self.height + 2 * by, self.width + 2 * by)
 
 
@@ -75,7 +75,7 @@ class Caption:
 
     Attributes:
         height: pixels from the caption's top to the map.
-        width: pixels that the longest line takes; narrower maps are spaced this far apart.
+        width: pixels that the longest line takes; columns of heat maps are at least this wide.
     """
 
     height: int = 31
@@ -83,7 +83,12 @@ class Caption:
 
 
 class Scale(NamedTuple):
-    """A scale of drawing: pixels along a tile's side, and the stride: every `stride`-th tile is shown."""
+    """A scale of drawing.
+
+    Attributes:
+        cell: pixels along a tile's side.
+        stride: every `stride`-th tile is shown.
+    """
 
     cell: int
     stride: int
@@ -94,7 +99,7 @@ class Scale(NamedTuple):
 
     @property
     def pixels_per_tile(self) -> float:
-        """Pixels along a tile's side, less than 1 where tiles are left out."""
+        """Pixels along a tile's side, less than 1 if tiles are left out."""
         return self.cell / self.stride
 
 
@@ -103,8 +108,8 @@ class Panel:
     """A grid of tiles on a frame.
 
     Attributes:
-        top: pixel row of its upper edge.
-        left: pixel column of its left edge.
+        top: pixel row of the upper edge.
+        left: pixel column of the left edge.
         rows: tiles from top to bottom.
         cols: tiles from left to right.
         cell: pixels along a tile's side.
@@ -139,7 +144,7 @@ class Panel:
         return self.box.area
 
     def tile_at(self, pixel_row: int, pixel_col: int) -> tuple[int, int] | None:
-        """Return (row, col) of the tile shown at a pixel of the frame, None outside of the panel."""
+        """Return (row, col) of the tile shown at a pixel of the frame, or None outside of the panel."""
         if not self.box.holds(pixel_row, pixel_col):
             return None
         down, right = pixel_row - self.top, pixel_col - self.left
@@ -148,18 +153,18 @@ class Panel:
 
 @dataclass(frozen=True)
 class Layout:
-    """The places of everything on a frame.
+    """The places of all items on a frame.
 
     Attributes:
-        canvas: (height, width) in pixels in which everything is placed. A very small window or frame shows less of it,
+        canvas: (height, width) in pixels in which the items are placed. A very small window or frame shows less of it,
             cut off on the right and at the bottom.
-        maze: the maze, or the channel that is enlarged in its place.
+        maze: the panel of the maze, or of the channel that is enlarged instead of it.
         channels: number and panel of every heat map in view; empty if they are switched off or do not fit.
-        caption: the room above each of these panels.
+        caption: the space above each of these panels.
         footer: pixel row where the keys begin or, in the window, the status line.
         scrollbar: the track of the scrollbar, or None if all channels are in view.
-        thumb: the part of the track that stands for the channels in view.
-        last_row: the first row of heat maps after scrolling to the end, or 0 where all are in view.
+        thumb: the part of the track that represents the channels in view, or None without a scrollbar.
+        last_row: the first row of heat maps after scrolling to the end, or 0 if all are in view.
         buttons: the window's buttons, from left to right, in rows.
     """
 
@@ -175,16 +180,16 @@ class Layout:
 
     @property
     def key_lines(self) -> int:
-        """Number of lines that the keys below the maze take: one, or two if the maze and the heat maps need one
-        each."""
+        """Number of lines of the keys below the maze: one, or two if the keys of maze and heat maps do not fit on one
+        line."""
         return _key_lines(self.canvas[1], bool(self.channels))
 
     def button_at(self, row: int, col: int) -> int | None:
-        """Return the index of the button at a pixel, or None."""
+        """Return the index of the button at a pixel, or None if there is none."""
         return next((index for index, box in enumerate(self.buttons) if box.holds(row, col)), None)
 
     def channel_at(self, row: int, col: int) -> int | None:
-        """Return the number of the channel whose heat map is at a pixel, its caption included."""
+        """Return the number of the channel with its heat map or caption at a pixel, or None if there is none."""
         for channel, panel in self.channels:
             top = panel.top - self.caption.height
             if Box(top, panel.left, panel.top + panel.height - top, panel.width).holds(row, col):
@@ -200,11 +205,11 @@ class _Mosaic:
         rows: the maze's height in tiles.
         cols: the maze's width in tiles.
         n_panels: the number of heat maps.
-        caption: the room above each of them.
+        caption: the space above each of them.
         maze: the maze's scale.
         panel: the heat maps' scale.
-        columns: the number of columns of the grid, or 0 where the maze stands alone.
-        seen: rows of the grid in view, those beside the maze included.
+        columns: the number of columns of the grid, or 0 for the maze without heat maps.
+        seen: rows of the grid in view, including the rows beside the maze.
         covered: (rows, columns) of places in the grid's corner that the maze covers; (0, 0) if the grid is beside the
             maze.
     """
@@ -230,7 +235,7 @@ class _Mosaic:
 
     @property
     def size(self) -> tuple[int, int]:
-        """(height, width) in pixels of the whole mosaic."""
+        """(height, width) of the mosaic in pixels."""
         height, width = self.maze.extent(self.rows), self.maze.extent(self.cols)
         if not self.columns:
             return height, width
@@ -245,7 +250,7 @@ class _Mosaic:
         return 0 if self.covered[0] else -(-self.n_panels // self.columns) - self.seen
 
     def spot(self, index: int) -> tuple[int, int]:
-        """Return (row, column) in the grid of the heat map of that index; places that the maze covers are left out."""
+        """Return (row, column) in the grid of the heat map of an index; places that the maze covers are left out."""
         n_rows, n_covered = self.covered
         beside = self.columns - n_covered
         if index < n_rows * beside:
@@ -254,7 +259,7 @@ class _Mosaic:
         return n_rows + row, column
 
     def place(self, body: Box, row_in_view: int = 0) -> dict[str, Any]:
-        """Return the parts of a `Layout` that the mosaic decides, with the mosaic in the middle of a box."""
+        """Return the fields of a `Layout` that the mosaic determines, with the mosaic in the middle of a box."""
         height, width = self.size
         top, left = body.top + (body.height - height) // 2, body.left + (body.width - width) // 2
         maze = Panel(top, left, self.rows, self.cols, *self.maze)
@@ -278,7 +283,8 @@ class _Mosaic:
 
 
 _Quality: TypeAlias = Callable[[Scale, Scale], tuple[float, ...]]
-"""The scales of the maze and of the heat maps -> a rating; the largest wins, and an empty one rules them out."""
+"""A function of the scales of the maze and of the heat maps that rates them: the largest rating wins, and an empty
+rating rules the scales out."""
 
 
 def fit(height: int, width: int, rows: int, cols: int) -> Scale:
@@ -288,8 +294,8 @@ def fit(height: int, width: int, rows: int, cols: int) -> Scale:
 
 
 def _arrange(body: Box, rows: int, cols: int, n_panels: int, caption: Caption, quality: _Quality) -> _Mosaic:
-    """Return the mosaic of best quality that fits into a box, of equal ones the smallest; the maze alone if there is no
-    room."""
+    """Return the mosaic of best quality that fits into a box; of equal ones the smallest. Without room, return the maze
+    alone."""
     largest = fit(body.height, body.width, rows, cols)
     scales, more = [Scale(cell, largest.stride) for cell in range(largest.cell, 0, -1)], 1
     # At less than a pixel per tile, scales that differ by little look alike, so the steps grow.
@@ -344,9 +350,9 @@ def frame_layout(
         cols: the maze's width in tiles.
         n_channels: channels of the state.
         show_channels: whether heat maps of the channels are shown.
-        size: (height, width) in pixels of the frame. By default it is 1140 to 1400 wide (640 to 1280 without heat
-            maps) and as high as needed. Both are even, as video encoders want them.
-        caption: the room above each heat map.
+        size: (height, width) of the frame in pixels. By default it is 1140 to 1400 wide (640 to 1280 without heat maps)
+            and as high as needed. Both numbers are then even, as video encoders require.
+        caption: the space above each heat map.
 
     Raises:
         ValueError: a size without pixels.
@@ -396,13 +402,13 @@ def window_layout(
     """Return the layout of a window: the maze as large as possible, and heat maps beside or below it, which may scroll.
 
     Args:
-        size: (height, width) of the window in pixels; if it is too small for everything, the layout is cut off.
+        size: (height, width) of the window in pixels; if it is too small for all items, the layout is cut off.
         rows: the maze's height in tiles.
         cols: the maze's width in tiles.
         n_channels: channels of the state.
         show_channels: whether there are heat maps; they are also left out if there is no room.
         row_in_view: the first row of heat maps in view.
-        caption: the room above each heat map.
+        caption: the space above each heat map.
         button_widths: pixels of each button.
     """
     # A user can make a window smaller than any layout; then the layout is cut off.

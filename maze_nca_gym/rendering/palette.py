@@ -1,11 +1,12 @@
-"""Colours: the maze's (the paper's figures, adjusted for colour blindness), the tint's and the heat maps'.
+"""Colours of the maze (the paper's figures, adjusted for colour blindness), of its tint, and of the heat maps.
 
-The maze: white empty tiles, black walls, blue source, green target, dark blue path, as in the paper. Blue
-and green are Okabe and Ito's. The exact path is outlined in their vermilion, far from the path's hue.
+The maze has white empty tiles, black walls, a blue source, a green target and a dark blue path, as in the paper. Blue
+and green are Okabe and Ito's colours. The exact path is outlined in their vermilion, which differs clearly from the
+path's hue.
 
-Each heat map has its own scale: white at 0, and the darkest shade at the channel's largest magnitude. So a counter
-shows its steps, however far it counts. Positive values run through blue, negative ones through brown, both with
-lightness falling linearly (in the OKLab colour space).
+Each heat map has its own scale: white at 0, and the darkest shade at the channel's largest magnitude. Therefore a
+counter shows its steps, however far it counts. Positive values run through blue, negative values through brown, and
+lightness falls linearly in both (in the OKLab colour space).
 """
 
 from __future__ import annotations
@@ -31,16 +32,17 @@ SOURCE: RGB = (0, 114, 178)
 TARGET: RGB = (0, 158, 115)
 PATH: RGB = (24, 60, 150)
 PATH_ON_WALL: RGB = (128, 150, 255)
-"""Colour of a path predicted on a wall: a mistake that dark blue on black would hide."""
+"""Colour of a path predicted on a wall: a mistake that would be invisible in dark blue on black."""
 EXACT_PATH: RGB = (213, 94, 0)
 FURTHER: tuple[RGB, ...] = ((204, 121, 167), (230, 159, 0), (86, 180, 233))
-"""Colours of the further channels of an answer, Okabe and Ito's purple, orange and sky blue, in turn."""
+"""Colours of the further channels of an answer, Okabe and Ito's purple, orange and sky blue, which repeat in this
+order."""
 
 STRONG: RGB = (11, 114, 133)
 """Colour of pressed buttons and chosen channels in the window."""
 
 HIGHLIGHT: RGB = (84, 199, 194)
-"""Colour of free tiles where the highlighted channel, which shows the automaton at work, is largest."""
+"""Colour of free tiles at which the highlighted channel is largest; this channel shows how the automaton works."""
 
 NOT_A_NUMBER: RGB = (255, 0, 255)
 _POSITIVE = (
@@ -66,7 +68,7 @@ _WALL_GREY, _WALL_OPACITY = 150.0, 0.65
 
 
 def rgb(colour: str) -> RGB:
-    """Return a colour from text such as "#0072b2"."""
+    """Return a colour as (red, green, blue) from 0 to 255, from a text such as "#0072b2"."""
     red, green, blue = bytes.fromhex(colour.removeprefix("#"))
     return red, green, blue
 
@@ -79,7 +81,7 @@ def _ramp(points: tuple[RGB, ...]) -> NDArray[np.float64]:
 
 _FREE = np.concatenate([_ramp(_NEGATIVE)[:0:-1], _ramp(_POSITIVE), [NOT_A_NUMBER]])
 _HEAT = np.round(np.stack([_FREE, _FREE + _WALL_OPACITY * (_WALL_GREY - _FREE)])).astype(np.uint8)
-"""(2, 2 * _SHADES + 2, 3): colours on a free tile and on a wall; the last shade is not-a-number's."""
+"""(2, 2 * _SHADES + 2, 3): colours on a free tile and on a wall; the last shade is for not-a-number."""
 
 
 def peaks(values: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -92,7 +94,7 @@ def peaks(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def heat_colours(values: NDArray[np.float32], walls: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Return colours of channel values, each map on a scale of its own.
+    """Return colours of channel values, with a separate scale for each map.
 
     Args:
         values: (..., H, W) float32, any value; infinity has the last shade, and not-a-number is shown in magenta.

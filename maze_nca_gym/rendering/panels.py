@@ -1,5 +1,5 @@
-"""Drawing on a grid of tiles: the maze with its paths and ends, the heat map of a channel with its caption, and the key
-of the colours."""
+"""Drawing on a grid of tiles: the maze with its paths and ends, the heat map of a channel with its caption, and the
+key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from maze_nca_gym.rendering.text import font, put_text, shorten, text_height, te
 OVERHANG = 5
 """Pixels by which the markers may exceed a small tile, so that a source is visible in a maze of 4,000 tiles."""
 _READABLE_MARKER = 15
-"""Pixels of a source's or target's marker with a readable letter."""
+"""Pixels of a marker of a source or target with a readable letter."""
 _SMALLEST_RING = 4
 """Smallest tile, in pixels, on which the exact path is an outline; on smaller ones it is a tint."""
 _SMALLEST_GRID = 12
@@ -30,9 +30,9 @@ NAME_SIZE, BOUNDS_SIZE = 12, 11
 _BROAD = 96
 """Largest width in pixels of a name on one line; longer names are broken into two."""
 _BROADEST = 160
-"""Width in pixels at which a line of a name is cut off; none of this package's names is that long."""
+"""Width in pixels at which a line of a name is cut off; all names of this package are shorter."""
 _BOUNDS = "-0.00 to 0.00"
-"""The widest bounds that every caption has room for."""
+"""The widest bounds for which every caption has room."""
 _KEY_TEXT, _SWATCH, _WORD_GAP, _ENTRY_GAP = 14, 20, 7, 20
 
 
@@ -50,7 +50,7 @@ def fill_box(frame: Frame, box: Box, colour: RGB) -> None:
 
 
 def outline(frame: Frame, box: Box, colour: RGB) -> None:
-    """Draw a thin line around a box, where it lies within the frame, (h, w, 3) uint8."""
+    """Draw a thin line around a box, as far as it lies within the frame, (h, w, 3) uint8."""
     top, left, bottom, right = box.top - 1, box.left - 1, box.top + box.height, box.left + box.width
     for row in (top, bottom):
         if 0 <= row < frame.shape[0]:
@@ -76,10 +76,10 @@ def draw_maze(
         frame: (h, w, 3) uint8.
         panel: the panel's place and scale.
         tiles: (H, W) uint8.
-        path: (H, W) prediction, shown from 0 (no path) to 1; or (K, H, W), whose further channels are smaller squares
-            within the tiles, so that channels that overlap can be told apart.
+        path: (H, W) prediction, shown from 0 (no path) to 1; or (K, H, W), with further channels as smaller squares
+            within the tiles, so that channels that overlap can be distinguished.
         solution: bool of that shape, the exact path, outlined.
-        overhang: pixels by which source's and target's markers may be larger than a small tile, to be found.
+        overhang: pixels by which the markers of source and target may exceed a small tile, so that they stay visible.
         highlight: (H, W) strengths of the tint of free tiles, from 0 to 1, or None for no tint.
         kinds: the kinds of tile, with their colours.
     """
@@ -125,7 +125,7 @@ def draw_maze(
 
 
 def draw_ends(frame: Frame, panel: Panel, tiles: Tiles, overhang: int, kinds: tuple[Kind, ...] = KINDS) -> None:
-    """Draw the sources and targets of (H, W) tiles as `draw_maze` does, with the same arguments."""
+    """Draw the sources and targets of (H, W) tiles; the arguments are the same as for `draw_maze`."""
     area, cell = frame[panel.area], panel.cell
     for tile in (end for end in (Tile.SOURCE, Tile.TARGET) if kinds[end : end + 1] == KINDS[end : end + 1]):
         for row, col in np.argwhere(tiles == tile) // panel.stride * cell:
@@ -139,16 +139,18 @@ def draw_ends(frame: Frame, panel: Panel, tiles: Tiles, overhang: int, kinds: tu
 
 
 def fill(area: Frame, colours: Frame, cell: int) -> None:
-    """Paint (H, W, 3) colours into (H * cell, W * cell, 3) pixels, copying whole pixel rows for speed."""
+    """Paint (H, W, 3) colours into (H * cell, W * cell, 3) pixels, each colour into a square of cell x cell pixels."""
     rows, cols = colours.shape[:2]
     area.reshape(rows, cell, cols * cell * 3)[...] = np.repeat(colours, cell, axis=1).reshape(rows, 1, -1)
 
 
 @lru_cache(maxsize=64)
 def _marker(tile: Tile, size: int) -> Frame:
-    """Return (size, size, 4) uint8 with coverage: blue disc with an S or green square with a T, rimmed in white.
+    """Return the marker of a source, a blue disc with an S, or of a target, a green square with a T: (size, size, 4)
+    uint8.
 
-    A marker too small for a letter has no rim, and one too small for a shape is a blue or green square.
+    The last number of a pixel is the coverage. The marker has a white rim. A marker that is too small for a letter has
+    no rim, and a marker that is too small for a shape is a blue or green square.
     """
     fine = 8
     image = Image.new("RGBA", (size * fine, size * fine), (*palette.PAPER, 0))
@@ -182,7 +184,7 @@ def names_of(channel_names: Sequence[str] | None, n_channels: int) -> tuple[str,
 
 @lru_cache(maxsize=1024)
 def name_lines(name: str) -> tuple[str, ...]:
-    """Return a name on one line, or on two where it is long; the break is at an underscore or a space if possible."""
+    """Return a name on one line, or on two lines if it is long, broken at an underscore or a space if possible."""
     if text_width(name, NAME_SIZE) <= _BROAD:
         return (name,)
     ends = [at + 1 for at, letter in enumerate(name) if letter in "_ "] or range(1, len(name))
@@ -192,7 +194,7 @@ def name_lines(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def caption_of(names: tuple[str, ...]) -> Caption:
-    """Return the height and width that names and bounds above heat maps need."""
+    """Return the height and width that the names and bounds above heat maps need."""
     lines = [name_lines(name) for name in names]
     widest = max(text_width(line, NAME_SIZE) for parts in lines for line in parts)
     width = max(min(widest, _BROADEST), text_width(_BOUNDS, BOUNDS_SIZE))
@@ -235,13 +237,13 @@ def draw_heat(frame: Frame, panels: Sequence[Panel], values: NDArray[np.float32]
 
 
 def draw_name(frame: Frame, panel: Panel, name: str, caption: Caption, marked: bool = False) -> None:
-    """Draw a line around a heat map, and its name above.
+    """Draw a line around a heat map, and its name above it.
 
     Args:
         frame: (h, w, 3) uint8, drawn on in place.
         panel: the panel of the heat map.
         name: the channel's name.
-        caption: the room above all heat maps, whose width a line of the name may take.
+        caption: the space above every heat map; a line of the name may have its width.
         marked: whether the channel is selected.
     """
     outline(frame, panel.box, palette.STRONG if marked else palette.RULE)
@@ -253,7 +255,14 @@ def draw_name(frame: Frame, panel: Panel, name: str, caption: Caption, marked: b
 
 
 def draw_channels(frame: Frame, layout: Layout, channels: NDArray[np.float32], walls: NDArray[np.bool_]) -> None:
-    """Draw the heat maps of a layout, of (C, H, W) float32 channels, and the bounds of each above it."""
+    """Draw the heat maps of a layout, and the bounds of each channel above its heat map.
+
+    Args:
+        frame: (h, w, 3) uint8, drawn on in place.
+        layout: the layout, with at least one heat map.
+        channels: (C, H, W) float32.
+        walls: (H, W) bool.
+    """
     shown, panels = zip(*layout.channels, strict=True)
     values = channels[shown[0] : shown[-1] + 1]
     draw_heat(frame, panels, values, walls)
@@ -264,13 +273,13 @@ def draw_channels(frame: Frame, layout: Layout, channels: NDArray[np.float32], w
 def draw_maze_key(
     frame: Frame, top: int, kinds: tuple[Kind, ...], tinted: str | None, answers: tuple[str, ...] = ("path",)
 ) -> None:
-    """Draw the key: a sample tile and a label for everything that the maze shows, as long as there is room.
+    """Draw the key: a sample tile and a label for each item that the maze shows, as long as there is room.
 
     Args:
         frame: (h, w, 3) uint8, drawn on in place.
         top: pixel row where the key begins.
         kinds: the kinds of tile of the level.
-        tinted: name of the channel that tints the maze, or None for none.
+        tinted: name of the channel that tints the maze, or None for no tint.
         answers: names of the channels of an answer.
     """
     n, none, ramp = len(answers), np.zeros((len(answers), 1, 1), np.float32), np.array([[0, 0.5, 1]], np.float32)

@@ -30,24 +30,25 @@ _TITLE = 18
 _GAP = 22
 _LINE = 22
 _MARK = 6
-"""Pixels of the mark of the name in use."""
+"""Pixels along the side of the square that marks the name in use."""
 
 
 @dataclass(frozen=True)
 class Display:
-    """The content of the window besides the snapshot.
+    """The content of the window in addition to the snapshot.
 
     Attributes:
         buttons: label of each button, and whether it looks pressed.
         status: the status line's left part.
         state: the status line's right part: whether the automaton runs.
-        enlarged: number of the channel in the maze's place, or None for the maze.
-        cursor: (row, col) of the tile under the mouse and the tiles that a brush reaches around it.
-        help: rows of the help, (what to press, what it does); empty while it is hidden.
-        menu: the heading of a list of names, empty while there is none.
+        enlarged: number of the channel that is shown instead of the maze, or None for the maze.
+        cursor: (row, col, radius): the tile under the mouse, and the number of tiles around it that a brush reaches;
+            None for no cursor.
+        help: rows of the help, (key, explanation); empty while the help is hidden.
+        menu: the heading of a list of names; empty while there is no list.
         entries: the names in the list.
         chosen: index of the marked name.
-        running: index of the name that is in use, or None if none of them is.
+        running: index of the name that is in use, or None if the list does not contain it.
     """
 
     buttons: tuple[tuple[str, bool], ...] = ()
@@ -63,12 +64,12 @@ class Display:
 
 
 def button_width(label: str) -> int:
-    """Return pixels of a button with a label."""
+    """Return the width of a button with a label, in pixels."""
     return text_width(label, TEXT) + 20
 
 
 def menu_width(entries: Sequence[str]) -> int:
-    """Return pixels of the widest name in a list."""
+    """Return the width of the widest name in a list, in pixels."""
     return max((text_width(entry, TEXT) for entry in entries), default=0)
 
 
@@ -78,7 +79,7 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
     Args:
         snapshot: the step in view.
         layout: the layout, for the snapshot's shapes.
-        display: the content besides the snapshot.
+        display: the content in addition to the snapshot.
 
     Returns:
         (h, w, 3) uint8 of the layout's canvas.
@@ -144,7 +145,7 @@ def _draw_card(frame: Frame, box: Box) -> None:
 
 
 def _draw_help(frame: Frame, rows: Sequence[tuple[str, str]], snapshot: Snapshot) -> None:
-    """Draw the keys, what the mouse does, and the key of the maze's colours."""
+    """Draw the explanations of keys and mouse, and the key of the maze's colours."""
     first = max(text_width(key, TEXT) for key, _ in rows) + _GAP
     width = min(frame.shape[1], max(820, first + max(text_width(text, TEXT) for _, text in rows)) + 2 * EDGE)
     height = min(frame.shape[0], _LINE * (len(rows) + 3) + 2 * EDGE)
@@ -162,7 +163,7 @@ def _draw_help(frame: Frame, rows: Sequence[tuple[str, str]], snapshot: Snapshot
 
 
 def _draw_menu(frame: Frame, display: Display) -> None:
-    """Draw a list of names: a bar marks the chosen one, and a small square the one in use."""
+    """Draw a list of names: a bar marks the chosen name, and a small square the name in use."""
     box, entries = menu_layout(frame.shape[:2], len(display.entries), menu_width(display.entries))
     _draw_card(frame, box)
     put_text(frame, box.top + EDGE // 2, box.left + EDGE, display.menu, TEXT, palette.FAINT_INK)

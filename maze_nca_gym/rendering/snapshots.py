@@ -1,5 +1,4 @@
-"""Snapshots of an automaton's steps: the bounded history that a window can go back through, and recordings as GIF
-files."""
+"""Snapshots of an automaton's steps: the history through which a window can go back, and recordings as GIF files."""
 
 from __future__ import annotations
 
@@ -11,17 +10,18 @@ from maze_nca_gym.rendering.frame import Snapshot
 from maze_nca_gym.rendering.palette import Frame
 
 HISTORY_BYTES = 256 * 2**20
-"""Memory for snapshots, about 18,000 steps of 11 channels at size 16; the oldest are forgotten first."""
+"""Default limit of a history's memory, about 18,000 steps of 11 channels at size 16."""
 MOST_FRAMES = 200
-"""Steps of a recording, at most."""
+"""Largest number of steps of a recording."""
 _SIZES = {True: (580, 1000), False: (600, 600)}
-"""(height, width) of a recording in pixels, with the channels and without; files and memory stay small."""
+"""(height, width) of a recording in pixels, with the channels and without; they keep files and memory small."""
 _FASTEST = 50.0
 _LAST_SECONDS = 2
 
 
 class History:
-    """The latest snapshots and the one in view; the oldest are dropped once they exceed `max_bytes`, but never all."""
+    """The latest snapshots and the snapshot in view. The oldest are dropped when all exceed `max_bytes`; the newest
+    stays."""
 
     def __init__(self, max_bytes: int = HISTORY_BYTES) -> None:
         self._snapshots: deque[Snapshot] = deque()
@@ -38,7 +38,7 @@ class History:
         return self._snapshots[-1 - self.back]
 
     def append(self, snapshot: Snapshot) -> None:
-        """Remember a snapshot and view it."""
+        """Add a snapshot as the newest, and view it."""
         self._snapshots.append(snapshot)
         self._bytes += snapshot.n_bytes
         self.back = 0
@@ -46,7 +46,7 @@ class History:
             self._bytes -= self._snapshots.popleft().n_bytes
 
     def replace_newest(self, snapshot: Snapshot) -> None:
-        """Replace the newest snapshot by another one."""
+        """Replace the newest snapshot by another snapshot, and view it."""
         self._bytes -= self._snapshots.pop().n_bytes
         self.append(snapshot)
 
@@ -64,7 +64,7 @@ class History:
         self._bytes = self.back = 0
 
     def move(self, steps: int) -> bool:
-        """Show the snapshot `steps` later, or earlier if negative; return whether there is one."""
+        """View the snapshot `steps` later, or earlier if negative; return whether there is such a snapshot."""
         if not 0 <= self.back - steps < len(self):
             return False
         self.back -= steps
@@ -75,7 +75,7 @@ class Recorder:
     """A recording: the frames of all steps since it began.
 
     Args:
-        show_channels: whether the frames have heat maps of the channels.
+        show_channels: whether the frames contain heat maps of the channels.
     """
 
     def __init__(self, show_channels: bool) -> None:
@@ -96,8 +96,8 @@ class Recorder:
         return True
 
     def save(self, folder: Path, fps: float) -> str:
-        """Write the frames as a numbered GIF file, whose last frame stays for two seconds; return a message about
-        it."""
+        """Write the frames as a numbered GIF file, and return a message about it. The last frame is shown for two
+        seconds."""
         fps = min(fps, _FASTEST)
         frames = self._frames + self._frames[-1:] * round(_LAST_SECONDS * fps)
         try:
@@ -107,7 +107,7 @@ class Recorder:
 
 
 def free_path(folder: Path, suffix: str) -> Path:
-    """Return the first path in a folder with a numbered name that is not taken, such as maze-0001.png."""
+    """Return the first path in a folder with a numbered name that does not exist, such as maze-0001.png."""
     number = 1
     while (path := folder / f"maze-{number:04d}{suffix}").exists():
         number += 1

@@ -43,7 +43,7 @@ def text_height(size: int) -> int:
 
 @lru_cache(maxsize=4096)
 def shorten(text: str, size: int, width: int) -> str:
-    """Return the text, or its beginning with an ellipsis where the whole is wider than `width` pixels."""
+    """Return a text, shortened with an ellipsis if it is wider than `width` pixels."""
     if text_width(text, size) <= width:
         return text
     n_shown = len(text)
@@ -55,12 +55,12 @@ def shorten(text: str, size: int, width: int) -> str:
 def put_text(
     frame: NDArray[np.uint8], row: int, col: int, text: str, size: int, colour: RGB = INK, align: str = "left"
 ) -> None:
-    """Write one line of text into a frame, in place; what lies outside of the frame is cut off.
+    """Write one line of text into a frame, in place; the part outside of the frame is cut off.
 
     Args:
         frame: (h, w, 3) uint8.
         row: pixel row of the line's top.
-        col: pixel column of the line's start, middle or end, as `align` says.
+        col: pixel column of the line's start, middle or end, as `align` defines.
         text: one line.
         size: the font's size in pixels.
         colour: red, green, blue.

@@ -1,6 +1,6 @@
-"""The window: shows an automaton's steps, and reports what the user wants.
+"""The window: it shows an automaton's steps, and returns the user's requests.
 
-It opens the screen, waits, and hands events to an `Interface`. Whoever calls `show` runs the automaton and fulfils the
+It opens the screen, waits, and passes events to an `Interface`. The caller of `show` runs the automaton and fulfils the
 requests. pygame is imported by the window's constructor, not with this module.
 """
 
@@ -25,36 +25,37 @@ from maze_nca_gym.rendering.interface import Interface
 
 _ICON = "S.#.\n#.#.\n#...\n..#T"
 _SIZE = (900, 1500)
-"""(height, width) of the window at first, if the screen has room."""
+"""Initial (height, width) of the window, if the screen has room."""
 _SHARE_OF_SCREEN = 0.9
 _IDLE_MILLISECONDS = 100
-"""While paused, the window sleeps until an event or for so long."""
+"""Longest time for which a paused window sleeps if there is no event."""
 _SECONDS_OF_A_FRAME = 1 / 60
-"""Shortest time between two drawn frames; faster steps are not all drawn."""
+"""Shortest time between two drawn frames; if steps are faster, some are not drawn."""
 _BUTTONS = {1: False, 3: True}
-"""Mouse buttons that do something, and whether they tint."""
+"""Mouse buttons that have an effect, and whether they tint the maze."""
 _DRIVER = "SDL_VIDEODRIVER"
-"""Variable by which a user chooses how SDL draws."""
+"""Environment variable by which a user chooses how SDL draws."""
 _UNSEEN = ("offscreen", "dummy")
-"""Drivers that draw into memory."""
+"""Drivers of SDL that draw into memory."""
 _OTHER_LEVEL = (Request.NEW_LEVEL, Request.RESTART, Request.CHOOSE)
 
 
 class NoScreenError(OSError):
-    """Raised when there is no screen on which a window can open."""
+    """The error if there is no screen on which a window can open."""
 
 
 class Window:
-    """A window on an automaton, and its controls; `?` shows what they are.
+    """A window on an automaton, and its controls; the key `?` explains them.
 
-    Only pygame's display is started; it opens at the first `show`. A process has one such window at a time.
+    Of pygame, only the display is started, at the first `show`, which opens the window. A process has one such window
+    at a time.
 
     Args:
-        fps: the largest number of steps per second while running, at first.
+        fps: the initial limit on steps per second while running.
         title: the title of the window.
         menus: names to choose from, for `Action.POLICY` and `Action.LEVEL`; a control without names is left out.
         restarts: whether the caller fulfils `Request.RESTART`.
-        needs_screen: whether `show` fails without a screen; if not, SDL draws into memory there.
+        needs_screen: whether `show` fails without a screen; if not, SDL draws into memory.
 
     Raises:
         gymnasium.error.DependencyNotInstalled: pygame is missing.
@@ -87,17 +88,18 @@ class Window:
     def show(
         self, snapshot: Snapshot, notice: str = "", running: Mapping[Action, str] = MappingProxyType({})
     ) -> Request:
-        """Show a step; return the user's request, or that for the next step once it is due.
+        """Show a step; return the user's request, or the request for the next step once its time has come.
 
-        Blocks while paused. Once the user has quit, or `close` was called, this does nothing and returns `QUIT`.
+        The call waits while the window is paused. Once the user has quit, or `close` was called, it does nothing and
+        returns `QUIT`.
 
         Args:
             snapshot: the step; its arrays must not change before the next call.
-            notice: a few words for the status line, such as why the last change was not made.
+            notice: a few words for the status line, such as the reason why the last change was not made.
             running: the name in use of each menu, which the menu marks.
 
         Raises:
-            NoScreenError: there is no screen, and it needs one.
+            NoScreenError: there is no screen, and the window needs one.
         """
         if self._screen is not None and self._pygame.display.get_surface() is None:
             self.close()  # another environment closed the display that all windows share
@@ -136,23 +138,23 @@ class Window:
 
     @property
     def is_seen(self) -> bool:
-        """Whether the window is open on a screen. False where it is closed, or drawn into memory only."""
+        """Whether the window is open on a screen. False if it is closed, or drawn into memory only."""
         return self._screen is not None and self._pygame.display.get_driver() not in _UNSEEN
 
     @property
     def edit(self) -> Edit:
-        """The change to make, after an `EDIT`."""
+        """The change to make, after the request `EDIT`."""
         edit = self._interface.edit
         assert edit is not None, "nothing has been edited"
         return edit
 
     @property
     def choice(self) -> tuple[Action, str]:
-        """The user's choice, after a `CHOOSE`: the list's action, and the name chosen from it."""
+        """The user's choice, after the request `CHOOSE`: the list's action, and the name chosen from the list."""
         return self._interface.choice
 
     def pause(self) -> None:
-        """Stop asking for steps until the user wants one."""
+        """Pause: request no steps until the user wants one."""
         self._interface.paused = True
 
     def close(self) -> None:
@@ -164,10 +166,10 @@ class Window:
         self._closed = True
 
     def _open(self) -> None:
-        """Open the window, large, but no larger than the screen has room for.
+        """Open the window, large, but no larger than the room on the screen.
 
         Raises:
-            NoScreenError: there is no screen, and it needs one; or the driver that SDL_VIDEODRIVER names fails.
+            NoScreenError: there is no screen, and the window needs one; or the driver in SDL_VIDEODRIVER fails.
         """
         if self._screen is not None:
             return
@@ -198,7 +200,7 @@ class Window:
         display.set_caption(self._title)
 
     def _redraw_if_needed(self) -> None:
-        """Bring what has changed to the screen, at most 60 times a second while running."""
+        """Draw the window if its content has changed, at most 60 times a second while running."""
         now = time.monotonic()
         self._stale = self._stale or self._interface.has_news
         if self._stale and (self._interface.paused or now >= self._drawn_at + _SECONDS_OF_A_FRAME):
@@ -233,7 +235,7 @@ class Window:
 
 @contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """Drop what display libraries write directly to the process's stderr within the block."""
+    """Drop the messages that display libraries write directly to the process's stderr within the block."""
     try:
         duplicate = os.dup(2)
     except OSError:  # a process without stderr

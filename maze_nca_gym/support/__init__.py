@@ -1,2 +1,1 @@
-"""Helpers that mazes, environments and policies share: names, options, files, random streams, tables, notebooks,
-devices."""
+"""Helpers of mazes, environments and policies: names, options, files, random streams, tables, notebooks, devices."""

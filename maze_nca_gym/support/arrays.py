@@ -10,14 +10,14 @@ from numpy.typing import DTypeLike, NDArray
 
 
 def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
-    """Return whether a value is a sequence of values: a list, a tuple, an array and so on, but not text."""
+    """Return whether a value is a sequence, such as a list, a tuple or an array, but not a text."""
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
 
 
 def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[Any]:
-    """Return values that a user passes as an array, (...) of its own dtype or a given one.
+    """Return values that a user passes as an array, (...) of their own dtype or of a given dtype.
 
     Raises:
         ValueError: the values cannot be an array, such as a tensor that requires a gradient, is sparse or has no

@@ -1,4 +1,4 @@
-"""Packages that load a module only when one of its names is first used."""
+"""Packages that import a module only when one of its names is first used."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from importlib.util import resolve_name
 from typing import Annotated, Any, ForwardRef
 
 LATER = "imported when its type hint is evaluated"
-"""Note of a type that a module names without importing it."""
+"""Note on a type that a module names without importing it."""
 
 
 def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the `__getattr__` and the `__dir__` of a package whose `if TYPE_CHECKING:` imports its names.
+    """Return the `__getattr__` and the `__dir__` of a package that imports its names under `if TYPE_CHECKING:`.
 
-    So people, type checkers and Python read the same list. `typing.get_type_hints` works on these objects, although
-    their modules import some types for type checkers alone.
+    Therefore people, type checkers and Python read the same list of names. `typing.get_type_hints` works on these
+    objects, although their modules import some types for type checkers alone.
+
+    >>> __getattr__, __dir__ = lazily(__name__)
 
     Args:
-        package: its name.
+        package: the package's name.
     """
 
     def find(name: str) -> Any:
@@ -44,10 +46,10 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 @cache
 def imports(module: str) -> Mapping[str, tuple[str, str]]:
-    """Return the names that the top of a module imports, including imports under `TYPE_CHECKING`: name -> (module, its
-    name there).
+    """Return the origins of the names that the top of a module imports: name -> (module, name in that module).
 
-    The names are read from the compiled code, so the function works without source files too.
+    Imports under `TYPE_CHECKING` are included. The names are read from the compiled code, so the function works without
+    source files too.
     """
     spec, origins = sys.modules[module].__spec__, {}
     assert spec is not None  # the package's own modules are imported, not run

@@ -1,4 +1,4 @@
-"""Files that are written as a whole or not at all, and read without trust.
+"""Files that are written completely or not at all, and that are read without trust in their content.
 
 Any error in the content of a file becomes a ValueError that names the file. Nothing is unpickled.
 """
@@ -25,13 +25,13 @@ from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.names import did_you_mean, with_known
 
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError, MemoryError, EOFError)
-"""Errors that reading a file raises if its content is not as expected."""
+"""Errors that occur while a file is read if its content is not as expected."""
 WRITTEN: ContextVar[dict[Path, None]] = ContextVar("WRITTEN")
-"""The files that the command that runs has written, in order."""
+"""The files that the running command has written, in order."""
 MOST_UNPACKED = 1 << 32
-"""Largest number of bytes of an array of an archive, 4 GiB."""
+"""Largest number of bytes of an array in an archive, 4 GiB."""
 OTHER_VERSION = "; another version of this package may have written it"
-"""End of a message about a file whose parts have unexpected names."""
+"""End of the message about a file with unexpected names in its content."""
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (RecursionError, "it is nested too deeply"),
     (OverflowError, "it has a number that is too large"),
@@ -40,10 +40,10 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 
 
 def user_path(path: str | os.PathLike[str]) -> Path:
-    """Return a path that a user gives, with ~ expanded to the home folder, as a shell does.
+    """Return a path that a user gives, with ~ expanded to the home folder, as in a shell.
 
     Raises:
-        ValueError: neither a text nor an object that stands for a path.
+        ValueError: the value is neither a text nor a path object.
     """
     if isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str):
         return Path(os.path.expanduser(path))
@@ -51,7 +51,10 @@ def user_path(path: str | os.PathLike[str]) -> Path:
 
 
 def path_of_format(path: str | Path, *suffixes: str) -> Path:
-    """Return the path of a file whose suffix says its format; if it has none, the first of the given suffixes is added.
+    """Return the path of a file with a suffix that shows its format; without a suffix, the first of the suffixes is
+    added.
+
+    For example, `path_of_format("runs/levels", ".npz", ".txt")` is `runs/levels.npz`.
 
     Raises:
         ValueError: a suffix of another format. Digits, as in v0.5, are part of the name.
@@ -68,10 +71,10 @@ def path_of_format(path: str | Path, *suffixes: str) -> Path:
 
 @contextmanager
 def os_error_context(path: Path) -> Iterator[None]:
-    """Make an OSError in the block name this file, even if it comes from an open file or a temporary one.
+    """Make an OSError in the block name a file, even if the error comes from an open file or a temporary file.
 
     Raises:
-        OSError: the error of the block, with the same number and thus class, but about `path`.
+        OSError: the error of the block, with the same number and therefore the same class, but about `path`.
     """
     try:
         yield
@@ -83,10 +86,10 @@ def os_error_context(path: Path) -> Iterator[None]:
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a file to write that replaces `path` if the block ends without an error, and is deleted otherwise.
 
-    It keeps the mode of the file that it replaces; a new file follows the user's umask.
+    The new file gets the mode of the file that it replaces, or else the mode of the user's umask.
 
     Raises:
-        OSError: it could not be written; the message names `path`.
+        OSError: the file could not be written; the message names `path`.
     """
     partial = _partial(path)
     with os_error_context(path):
@@ -105,15 +108,17 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
 
 
 def _partial(path: Path) -> Path:
-    """Return a made-up name for a file beside another."""
+    """Return a random name for a temporary file in the same folder as another file."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}")
 
 
 def write_all(contents: Mapping[Path, bytes]) -> None:
-    """Write files that belong together: all of them are on the disk under other names before the first is replaced.
+    """Write files that belong together, all or none.
+
+    All files are on the disk under temporary names before the first file is replaced.
 
     Raises:
-        OSError: one could not be written; all files are as before.
+        OSError: a file could not be written; no file has changed.
     """
     with ExitStack() as stack:
         for path in contents:
@@ -127,7 +132,7 @@ def write_all(contents: Mapping[Path, bytes]) -> None:
 
 @contextmanager
 def _restored(path: Path) -> Iterator[None]:
-    """Put a file back, or remove it where there was none, if the block fails."""
+    """If the block fails, restore a file, or remove it if it did not exist before."""
     before, existed = _partial(path), path.exists()
     try:
         if existed:
@@ -147,8 +152,10 @@ def _restored(path: Path) -> Iterator[None]:
 
 
 def remove_partial(path: Path) -> None:
-    """Remove the temporary files that `atomic_write` of `path` left behind when its process was killed; no process may
-    be writing `path` now."""
+    """Remove the temporary files that `atomic_write` of `path` left behind when its process was killed.
+
+    No process may be writing `path` during the call.
+    """
     made_up = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{8}")
     for partial in path.parent.glob(".*"):
         if made_up.fullmatch(partial.name) and partial.is_file():
@@ -161,11 +168,11 @@ def validated_read(path: str | Path, complaint: str) -> Iterator[None]:
 
     Args:
         path: the path of the file.
-        complaint: the message for a file with other content: "is not a readable model file".
+        complaint: the message for a file with other content, such as "is not a readable model file".
 
     Raises:
         ValueError: the content is wrong, or `path` is a folder or a device.
-        OSError: the file is missing or cannot be read; the message names it.
+        OSError: the file is missing or cannot be read; the message names the file.
     """
     path = user_path(path)
     if path.exists() and not path.is_file():
@@ -180,11 +187,10 @@ def validated_read(path: str | Path, complaint: str) -> Iterator[None]:
 
 
 def read_text(path: str | Path) -> str:
-    """Return the text of a UTF-8 file, without the byte order mark of Windows, and with the line ends of any system as
-    line feeds.
+    """Return the text of a UTF-8 file, without the byte order mark of Windows, and with a line feed as every line end.
 
     Raises:
-        UnicodeDecodeError: it is no UTF-8; call this within `validated_read`.
+        UnicodeDecodeError: the file is not UTF-8; call this function within `validated_read`.
         OSError: the file is missing or cannot be read.
     """
     return user_path(path).read_text(encoding="utf-8-sig")
@@ -195,8 +201,8 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], config: Ma
 
     Args:
         path: the file; the suffix is added if it is missing.
-        arrays: (...) arrays of any dtype but objects.
-        config: JSON-serialisable values, stored as text in an array `config`, or None for none.
+        arrays: (...) arrays of any dtype except objects.
+        config: JSON-serialisable values, stored as text in an array `config`, or None for no such array.
 
     Returns:
         The path of the file.
@@ -213,13 +219,14 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], config: Ma
 
 
 def mapped_array(path: str | Path) -> NDArray[Any]:
-    """Return the (...) array of an `.npy` file, of its dtype, read-only and not yet in memory, since a false header can
-    claim any size.
+    """Return the (...) array of an `.npy` file, of its own dtype, as a read-only view of the file.
 
-    Call it within `validated_read`.
+    The array is not loaded into memory, because a false header can claim any size. Call the function within
+    `validated_read`.
 
     Raises:
-        ValueError: another kind of file, a damaged one, or one with Python objects, which would have to be unpickled.
+        ValueError: another kind of file, a damaged file, or a file with Python objects, which would have to be
+            unpickled.
         OSError: the file is missing or cannot be read.
     """
     try:
@@ -231,15 +238,16 @@ def mapped_array(path: str | Path) -> NDArray[Any]:
 
 
 def load_arrays(path: str | Path, names: Iterable[str], others: bool = False) -> dict[str, NDArray[Any]]:
-    """Return arrays of an `.npz` file by name; call it within `validated_read`.
+    """Return arrays of an `.npz` file by name; call the function within `validated_read`.
 
     Args:
         path: the file.
         names: the arrays to read; arrays that the file lacks are left out.
-        others: whether the file may have others. They are never read: a small file can unpack to more than the memory.
+        others: whether the file may contain other arrays. They are never read, because a small file can unpack to more
+            than the memory.
 
     Raises:
-        ValueError: another kind of file, a damaged one, one with Python objects, which would have to be unpickled,
+        ValueError: another kind of file, a damaged file, a file with Python objects, which would have to be unpickled,
             with other arrays, or with an array that unpacks to more than `MOST_UNPACKED` bytes.
         OSError: the file is missing or cannot be read.
     """

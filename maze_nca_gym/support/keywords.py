@@ -1,4 +1,4 @@
-"""Types of the `**options` of public functions: mappings, of which `keywords.pyi` gives type checkers every name."""
+"""Types of the `**options` of public functions: mappings whose names type checkers read from `keywords.pyi`."""
 
 from __future__ import annotations
 

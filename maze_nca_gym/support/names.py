@@ -1,4 +1,4 @@
-"""Names and numbers that users type: registries, checks, and messages for wrong ones."""
+"""Names and numbers that users type: registries, checks, and messages for wrong values."""
 
 from __future__ import annotations
 
@@ -16,18 +16,22 @@ import numpy as np
 T = TypeVar("T")
 
 NAMED: ContextVar[tuple[str, ...]] = ContextVar("NAMED", default=())
-"""The modules that the user named to be imported first, as by --import."""
+"""The modules that the user has asked to import first, as by --import."""
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str], also: str = "") -> str:
-    """Return the message for an unknown name: the nearest known one, if one is near, then all. Where users can register
-    names, the message ends with how a command learns them.
+    """Return the message for an unknown name: the most similar known name, if there is one, then all known names.
+
+    If users can register names, the message ends with the option that makes a command import them.
+
+    >>> unknown_name("policy", "depthfirst", ["depth-first", "diameter"])
+    "unknown policy 'depthfirst'. Did you mean 'depth-first'? Known: depth-first, diameter"
 
     Args:
         kind: the kind of thing that is named, such as "policy".
-        name: what the user gave.
+        name: the name that the user gave.
         known: the names that exist.
-        also: what else is allowed, appended to the list of known names.
+        also: other values that are allowed, appended to the list of known names.
     """
     if isinstance(known, Registry):
         also += ", or one of your own once its module is imported (--import MODULE)"
@@ -36,21 +40,24 @@ def unknown_name(kind: str, name: object, known: Iterable[str], also: str = "") 
 
 
 def with_known(wrong: str, guess: str, known: str) -> str:
-    """Return a message: what is wrong with a name, the guess of `did_you_mean`, and then the list of known names, which
-    may be long."""
+    """Return a message about a name: the mistake, the guess of `did_you_mean`, and then the list of known names."""
     return f"{wrong}{guess} {known[0].upper()}{known[1:]}" if guess else f"{wrong}; {known}"
 
 
 def did_you_mean(name: object, known: Iterable[str], most: int = 1) -> str:
-    """Return ". Did you mean '...'?" with at most `most` known names that are similar to `name`; empty if none is."""
+    """Return ". Did you mean '...'?" with at most `most` known names that are similar to `name`; empty if there are
+    none."""
     by_folded = {known_name.casefold(): known_name for known_name in known}
     nearest = get_close_matches(str(name).casefold(), by_folded, n=most)
     return f". Did you mean {' or '.join(repr(by_folded[folded]) for folded in nearest)}?" if nearest else ""
 
 
 def printable(text: str) -> str:
-    """Return a text that is safe to print: characters that would control the terminal, or have no encoding, become
-    escapes such as \\x1b; line breaks and tabs stay."""
+    """Return a text that is safe to print.
+
+    Characters that would control the terminal, or have no encoding, become escapes such as \\x1b. Line breaks and tabs
+    stay.
+    """
     if text.isprintable():
         return text
     return "".join(
@@ -62,7 +69,7 @@ def find(kind: str, name: str, table: Mapping[str, T]) -> T:
     """Return the entry of a table with a name.
 
     Raises:
-        ValueError: an unknown name; the message lists the known ones.
+        ValueError: an unknown name; the message lists the known names.
     """
     if not isinstance(name, str) or name not in table:
         raise ValueError(unknown_name(kind, name, table))
@@ -73,7 +80,8 @@ class UnexpectedKeyword(TypeError, ValueError):
     """The error for a keyword that a call does not take.
 
     It is a TypeError, which Python's own calls and Gymnasium's environments raise and whose text other libraries read.
-    It is also a ValueError, as is every error of this package about a user's mistake."""
+    It is also a ValueError, like every error of this package about a user's mistake.
+    """
 
 
 def check_keywords(what: str, given: Iterable[str], known: Collection[str]) -> None:
@@ -97,12 +105,12 @@ def check_names(what: str, given: Iterable[str], known: Collection[str]) -> None
     """Check that all given names are names of options.
 
     Args:
-        what: what takes the options, such as "generator 'rooms'".
+        what: the owner of the options, such as "generator 'rooms'".
         given: the names that the user gave.
         known: the names that exist.
 
     Raises:
-        ValueError: an unknown name; the message lists the known ones.
+        ValueError: an unknown name; the message lists the known names.
     """
     unknown = sorted(name for name in given if name not in known)
     if unknown:
@@ -120,10 +128,11 @@ def is_integer(value: Any, least: int) -> bool:
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Check a value that is either on or off.
+    """Check a value that must be a bool.
 
     Raises:
-        ValueError: neither True nor False, of Python or NumPy: the text "no" would be on.
+        ValueError: the value is neither True nor False, of Python or NumPy. For example, the text "no" would count as
+            true.
     """
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, got {value!r}")
@@ -133,7 +142,7 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
     """Check a number of things, and return it as Python's integer.
 
     Raises:
-        ValueError: no integer, or one below `least`.
+        ValueError: the value is not an integer, or is below `least`.
     """
     if not is_integer(value, least):
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
@@ -141,7 +150,7 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
 
 
 class Registry(Mapping[str, T]):
-    """A table by name: the entries of this package, which stay, and those that users register.
+    """A table by name that contains the entries of this package, which stay, and entries that users register.
 
     Attributes:
         version: the number of changes to all registries so far. A cache by name is valid for one version.
@@ -156,9 +165,10 @@ class Registry(Mapping[str, T]):
         """Begin with the package's own entries.
 
         Args:
-            kind: what is registered, such as "task", for messages.
+            kind: the kind of the entries, such as "task", for messages.
             own: the entries of this package; `ship` adds to them.
-            check: raises ValueError for a name and an entry that cannot be used; the package's own are not tried.
+            check: raises ValueError for a name and an entry that cannot be used; it is not called for the package's own
+                entries.
         """
         self.kind = kind
         self._own = set(own)
@@ -188,15 +198,16 @@ class Registry(Mapping[str, T]):
         self._change(self._entries | {name: entry})
 
     def ships(self, name: str) -> bool:
-        """Return whether a name is one of the package's own."""
+        """Return whether an entry of this name belongs to the package."""
         return name in self._own
 
     def register(self, name: str, entry: T) -> T:
-        """Add a user's entry, or replace it, as when a notebook's cell runs again; return it.
+        """Add or replace an entry of a user, and return it. An entry is replaced, for example, if a notebook's cell
+        runs again.
 
         Raises:
-            ValueError: a name that cannot be typed as one word or is one of the package's own, or an entry that the
-                table's check refuses.
+            ValueError: the name cannot be typed as one word or belongs to the package, or the table's check refuses the
+                entry.
         """
         if not isinstance(name, str) or re.fullmatch(r"\w[\w.-]*", name) is None:
             raise ValueError(f"the {self.kind} must have a name such as wide or wide-2, got {name!r}")
@@ -212,7 +223,7 @@ class Registry(Mapping[str, T]):
         """Remove a user's entry.
 
         Raises:
-            ValueError: nothing has that name.
+            ValueError: no user's entry has that name.
         """
         find(self.kind, name, {other: None for other in self._entries if not self.ships(other)})
         self._change({other: entry for other, entry in self._entries.items() if other != name})
@@ -223,17 +234,19 @@ class Registry(Mapping[str, T]):
         Registry.version += 1
 
     def find(self, name: str) -> T:
-        """Return the entry of that name.
+        """Return the entry of a name.
 
         Raises:
-            ValueError: an unknown name; the message lists the known ones.
+            ValueError: an unknown name; the message lists the known names.
         """
         return find(self.kind, name, self)
 
     @staticmethod
     def modules() -> dict[str, list[str]]:
-        """Return the modules to import for the users' entries of all registries, each with its entries; "__main__" has
-        the entries that no import registered."""
+        """Return the modules to import for the users' entries of all registries, each with a list of its entries.
+
+        The entries that no import registered are listed under "__main__".
+        """
         entries: dict[str, list[str]] = {}
         for table in Registry._all:
             for name, module in table._modules.items():
@@ -242,7 +255,7 @@ class Registry(Mapping[str, T]):
 
 
 def _importing() -> str:
-    """Return the module whose import is going on, the innermost of several; "__main__" if there is none."""
+    """Return the module that is being imported, the innermost of several; "__main__" if there is none."""
     package, importing = __name__.partition(".")[0], "__main__"
     for name, module in [*sys.modules.items()]:
         # the import system marks a module's spec while it runs the module's code

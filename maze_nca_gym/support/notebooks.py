@@ -14,12 +14,12 @@ _CELL = 8
 
 
 def image(data: bytes, kind: str, label: str) -> str:
-    """Return HTML of a picture that needs no file beside the page.
+    """Return HTML of a picture that is embedded in the page, so that it needs no file of its own.
 
     Args:
         data: the content of a picture file.
         kind: "png" or "gif".
-        label: alternative text for readers that do not see it.
+        label: alternative text for readers that do not see the picture.
     """
     content = b64encode(data).decode("ascii")
     return f'<img src="data:image/{kind};base64,{content}" alt="{escape(label)}" style="max-width:100%">'
@@ -29,8 +29,8 @@ def shapes(layers: Mapping[str, NDArray[np.bool_]], label: str) -> str:
     """Return an SVG picture of coloured tiles on white.
 
     Args:
-        layers: colour -> (H, W) bool, the tiles that have it; all of one shape.
-        label: alternative text for readers that do not see it.
+        layers: colour -> (H, W) bool, the tiles of this colour; all of one shape.
+        label: alternative text for readers that do not see the picture.
     """
     height, width = next(iter(layers.values())).shape
     paths = []

@@ -10,9 +10,10 @@ A field defines the check of its value, its JSON, and the option on the command 
 ...     def __post_init__(self) -> None:
 ...         check_options(self)
 
-Rules across fields are written by hand, below `check_options`. Options come in groups: a dataclass that inherits from
-others has their fields, and the help shows each below the class that declares it first. The arguments of a function
-that is `checked` are options too, with their help taken from its docstring; this is how a function becomes a command.
+Rules that concern several fields are written by hand, below `check_options`. Options come in groups: a dataclass that
+inherits from others has their fields, and the help shows each field below the class that declares it first. The
+arguments of a `checked` function are options too, with help from the function's docstring. In this way a function
+becomes a command.
 """
 
 from __future__ import annotations
@@ -61,9 +62,10 @@ FAMILIAR = {
     "width": "n_channels",
     "checkpoint": "save_every",
 }
-"""Name of an option elsewhere -> the name here."""
+"""Names of options in other programs, and their names in this package."""
 CONTINUED = ("resume", "continue")
-"""Names in other programs of an option that is not needed here: the same call again continues a run."""
+"""Names that other programs give to an option which this package does not need, because the same call again continues a
+run."""
 
 
 _WIDTH = 96
@@ -76,7 +78,7 @@ R = TypeVar("R")
 
 
 class ReadOnly(dict[Any, Any]):
-    """A mapping of values that were checked together. It has its own copy, and nothing can change it."""
+    """A mapping of values that were checked together. It has its own copy of the values and cannot be changed."""
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("these values were checked together, and none can be changed alone: make a new mapping of all")
@@ -88,7 +90,7 @@ class ReadOnly(dict[Any, Any]):
 
 
 class Condition(Protocol):
-    """A condition on the value of an option, or on each of several values; None is never checked."""
+    """Protocol of a condition on the value of an option, or on each of several values; None is never checked."""
 
     def broken_by(self, option: Option, value: Any) -> str | None:
         """Check a value; return an error message if the value is not allowed, otherwise None."""
@@ -134,7 +136,7 @@ class OneOf:
 
     Attributes:
         table: the names, or a named function that returns them (a lambda in an annotation sees no globals); help does
-            not call it.
+            not call the function.
         kind: the kind of thing that is named, for messages; by default the name of the option.
     """
 
@@ -156,30 +158,33 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Further:
-    """Options that depend on the values of other options, such as those of a chosen class.
+    """Options that depend on the values of other options, such as the options of a chosen class.
 
-    It decorates a function that takes them as `**options`.
+    An object of this class decorates a function that takes such options as `**options`.
 
     Attributes:
-        options_of: given values by name -> the further options by name. It gets at least the values of the options in
-            `named_by` that are given.
-        named_by: names of the options on which they depend.
+        options_of: a function of given values by name that returns the further options by name. It gets at least the
+            values of the options in `named_by` that are given.
+        named_by: names of the options on which the further options depend.
     """
 
     options_of: Callable[[Mapping[str, Any]], Mapping[str, Option]]
     named_by: tuple[str, ...] = ()
 
     def __call__(self, function: R) -> R:
-        """Let a function have them."""
+        """Attach the further options to a function, and return the function."""
         vars(function)["further"] = self
         return function
 
 
 @dataclass(frozen=True)
 class Stored:
-    """The type that is stored, and typed on the command line, where Python callers may pass other types too.
+    """Note on an argument that Python callers may pass in more types than the command line.
 
     Values of the other types that the annotation allows are passed on unchanged.
+
+    Attributes:
+        type: the type that is stored, and typed on the command line.
     """
 
     type: Any
@@ -187,15 +192,15 @@ class Stored:
 
 @dataclass(frozen=True)
 class Shown:
-    """How the command line shows an option, where this differs from the usual.
+    """Note on the form of an option on the command line, if it differs from the usual form.
 
     Attributes:
-        metavar: the placeholder for its value in the help.
-        default: its default in words.
-        positional: whether its value is given without its name.
-        takes_value: whether a switch is shown with its values, since its default may be either.
-        python_only: whether it is an option in Python only, not of a command.
-        read: converts the words to a value, if the type alone does not say how; raises ValueError.
+        metavar: the placeholder for the value in the help.
+        default: the default in words.
+        positional: whether the value is given without the option's name.
+        takes_value: whether a switch is shown with its values, because its default may be either.
+        python_only: whether the option exists in Python only, not in a command.
+        read: converts the words to a value, if the type alone does not determine the value; raises ValueError.
     """
 
     metavar: str | None = None
@@ -211,14 +216,14 @@ class Option:
     """An option of a dataclass, a function or a command.
 
     Attributes:
-        name: as in Python; the command line has hyphens.
-        type: a simple type, a `Literal`, or a union or tuple of simple ones; with Any, a word gets the type that it
+        name: the name in Python; the command line has hyphens instead of underscores.
+        type: a simple type, a `Literal`, or a union or tuple of simple types; with Any, a word gets the type that it
             looks like.
         rules: the conditions on its values.
-        default: its default, or REQUIRED if it must be given.
-        group: the dataclass or function that it belongs to, whose docstrings have its help.
-        style: how the command line shows it.
-        accepts: a further type, whose values are passed on unchanged.
+        default: its default, or REQUIRED if a value must be given.
+        group: the dataclass or function that it belongs to and whose docstring contains its help.
+        style: its form on the command line.
+        accepts: a further type; values of this type are passed on unchanged.
     """
 
     name: str
@@ -242,11 +247,11 @@ class Option:
     def check(self, value: Any) -> Any:
         """Return a value in the form in which it is stored.
 
-        NumPy numbers become Python numbers, lists become tuples, and mappings `ReadOnly`. A single item becomes a tuple
-        if several are allowed, and an integer a float if the option is a float.
+        NumPy numbers become Python numbers, lists become tuples, and mappings become `ReadOnly`. A single item becomes
+        a tuple if several are allowed, and an integer becomes a float if the option is a float.
 
         Raises:
-            ValueError: it is of another type, or breaks a rule.
+            ValueError: the value is of another type, or breaks a rule.
         """
         if isinstance(value, os.PathLike):  # of any class, such as those of other packages
             kinds = kinds_of(self.accepts or self.type)
@@ -269,8 +274,8 @@ class Option:
 def options_of(kind: Any) -> dict[str, Option]:
     """Return the options of a dataclass, one for each field, by name.
 
-    The class that declares a field first is its group, and has its type and help: to declare it again changes its
-    default alone.
+    The class that declares a field first is the field's group, and determines its type and help. A class that declares
+    the field again changes only its default.
     """
     return dict(_options_of(kind))
 
@@ -287,9 +292,10 @@ def _options_of(kind: Any) -> Mapping[str, Option]:
 
 @cache
 def options_of_call(function: Callable[..., Any], leave_out: tuple[str, ...] = ()) -> Mapping[str, Option]:
-    """Return the options that a function, or the constructor of a class, takes by keyword, with its docstring's help.
+    """Return the options that a function, or the constructor of a class, takes by keyword, with help from its
+    docstring.
 
-    An argument without a type has the type of its default; without a default either, it takes any word.
+    An argument without a type has the type of its default. An argument with neither takes any word.
     """
     hints, options = _hints(function), {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -319,7 +325,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _plain(hints: Mapping[str, Any]) -> dict[str, Any]:
-    """Return types without aliases that were made by `type`, such as NumPy's `NDArray` since 2.5."""
+    """Return types without aliases that were made by `type`, such as NumPy's `NDArray` since version 2.5."""
 
     def plain(hint: Any) -> Any:
         origin, items = get_origin(hint), get_args(hint)
@@ -351,7 +357,7 @@ def _note(annotated: Any, kind: type[R]) -> R | None:
 
 
 class Call(NamedTuple):
-    """A call of a public function, from which a command is made that does the same.
+    """A call of a public function, from which a command with the same effect is made.
 
     Attributes:
         function: the function.
@@ -373,7 +379,7 @@ class Call(NamedTuple):
 
         Args:
             leave_out: names to leave out.
-            others: values by name that replace the given ones.
+            others: values by name that replace the given values.
         """
         merged, values = {**self.given, **others}, dict[str, Any]()
         for name, option in self.options.items():
@@ -390,16 +396,15 @@ _CALL: ContextVar[Call] = ContextVar("_CALL")
 
 
 def current_call() -> Call:
-    """Return the call of the innermost `checked` function that runs."""
+    """Return the call of the innermost running function that is `checked`."""
     return _CALL.get()
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a function wrapped so that its arguments are checked and converted as its signature says, and its call
-    recorded.
+    """Decorate a function so that its arguments are checked and converted by its annotations, and its call is recorded.
 
     Raises:
-        ValueError: by the wrapped function, for a value of another type, or one that is not allowed.
+        ValueError: from the decorated function, for a value of another type, or a value that is not allowed.
     """
     signature = inspect.signature(function)
 
@@ -423,14 +428,16 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class _Signature(inspect.Signature):
-    """The signature of a `checked` function as `help` and notebooks show it: each argument on a line, with its type and
-    its default, then the names and defaults of all `**options`."""
+    """The signature of a `checked` function as `help` and notebooks show it.
+
+    Each argument is on a line, with its type and its default; then come the names and defaults of all `**options`.
+    """
 
     function: Callable[..., Any]
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> _Signature:
-        """Return the signature of a function, whose annotations are texts."""
+        """Return the signature of a function with annotations that are texts."""
         plain = inspect.signature(function)
         shown = cls(
             [param.replace(annotation=_without_notes(param.annotation)) for param in plain.parameters.values()],
@@ -457,7 +464,7 @@ class _Signature(inspect.Signature):
         return f"(\n{inner}) -> {self.return_annotation}"
 
     def format(self, **_: Any) -> str:
-        """Return the same, whatever the width: `help` asks for it since Python 3.13."""
+        """Return the same text, whatever the width, which `help` passes since Python 3.13."""
         return str(self)
 
 
@@ -470,15 +477,16 @@ def _without_notes(annotation: Any) -> Any:
 
 
 def _code(default: Any) -> str:
-    """Return a default as it may be written in code; a function by its name, or as dots if it has none."""
+    """Return a default as it may be written in code. A function is shown by its name, a lambda as dots."""
     if callable(default):
         return "..." if default.__name__ == "<lambda>" else str(default.__name__)
     return repr(str(default) if isinstance(default, Path) else default)
 
 
 def options_of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Option]:
-    """Return by name the options of several kinds of something, such as generators, merged; the help states each
-    default with the kinds that have it.
+    """Return the options of several kinds of something, such as generators, merged by name.
+
+    The help states each default with the kinds that have it.
 
     Args:
         kinds: for each kind, its options by name.
@@ -497,11 +505,11 @@ def in_words(value: Any) -> str:
 
 
 def with_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> dict[str, Option]:
-    """Return options with other defaults. As a switch may then be on by default, every switch takes a value.
+    """Return options with other defaults. Because a switch may then be on by default, every switch takes a value.
 
     Args:
         options: the options by name.
-        values: new defaults by name; the other options keep theirs.
+        values: new defaults by name; the other options keep their defaults.
     """
     changed = {}
     for name, option in options.items():
@@ -512,10 +520,10 @@ def with_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> d
 
 
 def check_options(record: Any) -> None:
-    """Check every field of a dataclass, and store the values in their plain form.
+    """Check every field of a dataclass, and store the values in the form that `Option.check` returns.
 
     Raises:
-        ValueError: a value of another type, or one that is not allowed.
+        ValueError: a value of another type, or a value that is not allowed.
     """
     kind: Any = type(record)
     for name, option in _options_of(kind).items():
@@ -538,7 +546,7 @@ def check_known(given: Collection[str], known: Collection[str], what: str, hint:
         hint: the end of the message.
 
     Raises:
-        ValueError: an unknown name; the message suggests the one that may be meant.
+        ValueError: an unknown name; the message suggests the known name that may be meant.
     """
     unknown = sorted(set(given) - set(known))
     if unknown:
@@ -546,7 +554,7 @@ def check_known(given: Collection[str], known: Collection[str], what: str, hint:
 
 
 def meant(name: str, known: Collection[str]) -> str:
-    """Return the end of a message about an unknown option: the known one that may be meant, or an empty string."""
+    """Return the end of a message about an unknown option: the known option that may be meant, or an empty string."""
     name = name.replace("-", "_")
     if name in CONTINUED and "overwrite" in known:
         return ": the same command goes on with a run that was stopped"
@@ -575,7 +583,7 @@ def flag(name: str) -> str:
 
 
 def type_name(hint: Any) -> str:
-    """Return a type in words: int, str | None, tuple[int, ...]."""
+    """Return a type in words, such as "int", "str | None" or "tuple[int, ...]"."""
     if get_origin(hint) in (Union, types.UnionType):
         return " | ".join(map(type_name, get_args(hint)))
     if hint is type(None):
@@ -587,7 +595,7 @@ def type_name(hint: Any) -> str:
 
 @cache
 def _texts(kind: Any) -> Mapping[str, str]:
-    """Return what the docstrings of a class or function say about each field or argument."""
+    """Return the descriptions of fields or arguments in the docstrings of a class or function, by name."""
     import docstring_parser
 
     texts: dict[str, str] = {}
@@ -607,7 +615,10 @@ _WRONG: Any = object()
 
 
 def _stored(value: Any, hint: Any) -> Any:
-    """Return a value of a type as it is stored, or `_WRONG`: an integer counts as a float, a bool not as a number."""
+    """Return a value of a type in the form in which it is stored, or `_WRONG` if it is of another type.
+
+    An integer counts as a float, but a bool does not count as a number.
+    """
     value = value.item() if isinstance(value, np.generic) else value
     kinds = kinds_of(hint)
     origin: Any = get_origin(hint)

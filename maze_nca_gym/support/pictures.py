@@ -1,4 +1,4 @@
-"""Pictures beside results: they need nothing from the user's settings, and an error in one changes no result."""
+"""Pictures that accompany results: they need no settings of the user, and an error in a picture changes no result."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def any_backend() -> Iterator[None]:
-    """Let a block import matplotlib, also where the environment variable MPLBACKEND names a backend that is missing.
+    """Let a block import matplotlib even if the environment variable MPLBACKEND names a backend that is missing.
 
-    Notebooks set the variable for all programs that they start. Figures are drawn without a backend; a name that
+    Notebooks set the variable for all programs that they start. Figures are drawn without a backend. A name that
     matplotlib accepts becomes the backend of its `pyplot`, as without this block.
     """
     backend, is_first = os.environ.pop("MPLBACKEND", None), "matplotlib" not in sys.modules
@@ -29,7 +29,7 @@ def any_backend() -> Iterator[None]:
 
 @contextmanager
 def beside_results() -> Iterator[None]:
-    """Let a block draw pictures of results that are already safe: an error in it becomes a warning."""
+    """Let a block draw pictures of results that have been saved: an error in the block becomes a warning."""
     try:
         with any_backend():
             yield

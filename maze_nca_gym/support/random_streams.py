@@ -1,9 +1,9 @@
 """Random draws that depend only on a seed and an index, never on earlier draws.
 
-`rng_for` makes a generator from a seed, a purpose and a count, such as the number of the update. So a resumed run draws
-what an uninterrupted one draws, although no state of a generator is saved, and levels can be made ahead in any order.
-`words` and `scramble` are SplitMix64 on arrays, the same on every platform: Steele, Lea, Flood, *Fast Splittable
-Pseudorandom Number Generators* (2014).
+`rng_for` makes a generator from a seed, a purpose and a count, such as the number of the update. Therefore a resumed
+run draws the same numbers as an uninterrupted run, although no state of a generator is saved, and levels can be made
+ahead in any order. `words` and `scramble` are SplitMix64 on arrays, the same on every platform: Steele, Lea, Flood,
+*Fast Splittable Pseudorandom Number Generators* (2014).
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ if TYPE_CHECKING:
     import torch
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
-"""The step from one state of the generator to the next."""
+"""The difference between one state of SplitMix64 and the next."""
 _FIRST, _SECOND = (np.uint64(c) for c in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 _30, _27, _31 = (np.uint64(bits) for bits in (30, 27, 31))
 
 
 def scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Apply the generator's finaliser to (...) uint64, in place, and return it: a bijection in which each bit affects
-    about half of all bits."""
+    """Apply SplitMix64's finaliser to (...) uint64, in place, and return the array.
+
+    The finaliser is a bijection in which each bit affects about half of all bits.
+    """
     numbers ^= numbers >> _30
     numbers *= _FIRST
     numbers ^= numbers >> _27
@@ -37,7 +39,7 @@ def scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def words(seeds: NDArray[np.int64], start: int, n: int) -> NDArray[np.uint64]:
-    """Return n random numbers of every seed, from the `start`-th on: (S, n) uint64 for (S,) seeds.
+    """Return n random numbers for every seed, from the `start`-th number on: (S, n) uint64 for (S,) int64 seeds.
 
     Seeds are scrambled first; otherwise neighbouring seeds would share most of their numbers.
     """
@@ -49,7 +51,7 @@ def check_rng(rng: Any) -> None:
     """Check a source of randomness.
 
     Raises:
-        ValueError: it is no generator of NumPy.
+        ValueError: the value is not a `numpy.random.Generator`.
     """
     if not isinstance(rng, np.random.Generator):
         kind = rng.__name__ if isinstance(rng, (type, ModuleType)) else type(rng).__name__
@@ -57,12 +59,15 @@ def check_rng(rng: Any) -> None:
 
 
 def rng_for(seed: int, purpose: str, *indices: int) -> np.random.Generator:
-    """Return a separate generator for a purpose ("levels", "pool" ...) and counts, such as the number of the update."""
+    """Return a generator that depends only on a seed, a purpose and counts.
+
+    For example, `rng_for(seed, "levels", update)` draws the levels of an update of a training.
+    """
     return np.random.default_rng([seed, zlib.crc32(purpose.encode()), *indices])
 
 
 def torch_rng_for(seed: int, purpose: str, *indices: int, device: torch.device | str = "cpu") -> torch.Generator:
-    """Return a torch generator on a device for a purpose and counts; see `rng_for`."""
+    """Return a torch generator on a device that depends only on a seed, a purpose and counts; see `rng_for`."""
     import torch  # importing the core must not load it
 
     return torch.Generator(device).manual_seed(int(rng_for(seed, purpose, *indices).integers(2**63)))

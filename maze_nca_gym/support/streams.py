@@ -1,4 +1,4 @@
-"""Messages on stderr, which other programs replace by objects of their own, and which a process can lack."""
+"""Messages on stderr, which other programs may replace by objects of their own, and which a process may lack."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from maze_nca_gym.support.names import printable
 
 
 def say(text: str) -> None:
-    """Print a text on stderr at once, with its control characters escaped; without a stderr, drop it."""
+    """Print a text on stderr at once, with its control characters escaped; without a stderr, drop the text."""
     if sys.stderr is not None:  # as under pythonw: `print` would take stdout in its place
         print(printable(text), file=sys.stderr, flush=True)
 
 
 def shows_stderr() -> bool:
-    """Return whether somebody reads stderr on a terminal."""
+    """Return whether stderr is a terminal."""
     asks = getattr(sys.stderr, "isatty", None)  # a replaced stderr need not have it
     return asks is not None and bool(asks())

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
 
 _WHOLE = 12
-"""Letters of a word from which it may be split in a narrow table."""
+"""Number of letters of a word from which the word may be split in a narrow table."""
 
 _LATEX = str.maketrans(
     {"±": r"$\pm$", "\N{MINUS SIGN}": "$-$", "\n": " ", "\r": " "}
@@ -36,8 +36,8 @@ _LATEX = str.maketrans(
 class Table:
     """A table of texts.
 
-    A text may have several lines. Markdown and LaTeX join them by spaces. No text can end a cell, or be a command, a
-    tag or a formula, in any of the forms; of Markdown, emphasis, code and links are kept.
+    A text may have several lines, which Markdown and LaTeX join by spaces. No text can end a cell, or be a command, a
+    tag or a formula, in any of the forms. Emphasis, code and links of Markdown remain.
 
     Attributes:
         columns: the headings; empty for a table of facts, in which each row is a name and a text.
@@ -64,7 +64,8 @@ class Table:
 
     @classmethod
     def of_records(cls, records: Sequence[Mapping[str, Any]]) -> Table:
-        """Return a table with a row for each record and a column for each name in any; a missing value is empty."""
+        """Return a table with a row for each record and a column for each name in any record; a missing value is
+        empty."""
         columns = names_in(records)
         texts = ({name: "" if value is None else str(value) for name, value in record.items()} for record in records)
         return cls(columns, [[row.get(column, "") for column in columns] for row in texts])
@@ -73,15 +74,15 @@ class Table:
         """Print the table.
 
         Args:
-            width: number of characters per line, by default the terminal's. If the table is wider, all texts except
-                those in the first column are wrapped; if their words do not fit, each row is a paragraph.
+            width: number of characters per line, by default the terminal's width. If the table is wider, all texts
+                except those in the first column are wrapped. If their words do not fit, each row is a paragraph.
         """
         from rich.console import Console
 
         Console(width=width).print(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Yield what a console of rich prints."""
+        """Yield the parts that a console of rich prints."""
         from rich.table import Table as TerminalTable
         from rich.text import Text
 
@@ -112,7 +113,11 @@ class Table:
         return "\n".join(f"| {' | '.join(map(as_markdown, line))} |" for line in lines)
 
     def latex(self, caption: str) -> str:
-        """Return the table as LaTeX, for the packages booktabs and graphicx, with a caption, as LaTeX, below it."""
+        """Return the table as LaTeX, for the packages booktabs and graphicx.
+
+        Args:
+            caption: the caption below the table, as LaTeX.
+        """
         body = [" & ".join(map(as_latex, row)) + r" \\" for row in self.rows]
         return "\n".join(
             [
@@ -133,7 +138,7 @@ class Table:
     def csv(self) -> str:
         """Return the table as comma-separated values, each row with a line break.
 
-        A text that a spreadsheet would calculate, such as "=1+1", gets an apostrophe before it; numbers do not.
+        A text that a spreadsheet would calculate, such as "=1+1", gets an apostrophe before it; numbers get none.
         """
         file = io.StringIO()
         rows = [self.columns, *self.rows] if self.columns else self.rows
@@ -165,15 +170,15 @@ class Table:
 
 
 class Tabular(ABC):
-    """Results that have a table, and numbers in a record for each of its rows."""
+    """Base class of results that have a table, and numbers in a record for each row of the table."""
 
     @abstractmethod
     def table(self) -> Table:
-        """Return a table to read."""
+        """Return a table for readers."""
 
     @abstractmethod
     def records(self) -> list[dict[str, Any]]:
-        """Return the numbers and names of each row."""
+        """Return a record for each row: its names and numbers."""
 
     def to_frame(self) -> Any:
         """Return the records as a pandas.DataFrame.
@@ -210,7 +215,7 @@ class Tabular(ABC):
 
 
 def names_in(records: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return all names in the records, in an order that keeps that of each record as well as possible."""
+    """Return all names in the records, in an order that agrees with the order in each record as far as possible."""
     names: list[str] = []
     for record in records:
         place = len(names)
@@ -228,7 +233,7 @@ def as_latex(text: str) -> str:
 
 
 def as_markdown(text: str) -> str:
-    """Return a text as Markdown without tags, in one line that a cell of a table can hold."""
+    """Return a text as Markdown without tags, in one line that a table's cell can contain."""
     in_line = re.sub(r"[\r\n]", " ", re.sub(r"[\\|]", r"\\\g<0>", text))
     return re.sub(r"<(?=[a-zA-Z/!?])", "&lt;", in_line)
 

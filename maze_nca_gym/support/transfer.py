@@ -1,7 +1,7 @@
-"""Arrays on their way to a device and back: the only places at which host and device meet.
+"""Transfers of arrays to a device and back: the only places at which host and device meet.
 
-A GPU works through a queue. Reading a value waits until the queue is empty, and the GPU is then idle until the host
-sends more. So all reads from a device go through this module, where tests count them.
+A GPU works through a queue. The host waits for the end of the queue when it reads a value, and then the GPU is idle
+until the host sends more work. Therefore all reads from a device go through this module, where tests count them.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def on_host(tensor: Tensor) -> Tensor:
 
 
 def upload(array: NDArray[Any], device: torch.device) -> Tensor:
-    """Return an array, (...) of any dtype, as a tensor on a device, without waiting for it.
+    """Return an array, (...) of any dtype, as a tensor on a device, without waiting for the device.
 
     On the CPU the tensor shares the array's memory. For a CUDA GPU the values are copied to pinned memory at once, so
-    that the array may change afterwards. For any other device the host waits until they are there.
+    that the array may change afterwards. For any other device the host waits until the values are there.
     """
     tensor = torch.from_numpy(np.ascontiguousarray(array))
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)

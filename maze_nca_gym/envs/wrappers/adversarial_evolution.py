@@ -1,4 +1,4 @@
-"""`AdversarialEvolution` and its vector form: levels that evolve against whatever agent plays them."""
+"""`AdversarialEvolution` and its vector form: wrappers with levels that evolve against the agent that plays them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROW = np.zeros(1, np.intp)
 
 
 class _Evolving(RecordConstructorArgs):
-    """What both wrappers share: an `Evolution`, which chooses the levels of their environments."""
+    """The common part of both wrappers: an `Evolution`, which chooses the levels of their environments."""
 
     env: Any
 
@@ -50,11 +50,14 @@ class _Evolving(RecordConstructorArgs):
 
     @property
     def population(self) -> LevelPopulation:
-        """The levels as they have evolved so far: `env.population.save(path)`."""
+        """The levels as they have evolved so far. `env.population.save(path)` writes them to a file."""
         return self._evolution.population
 
     def _reset(self, seed: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any], bool]:
-        """Reset the environments, seeding the evolution too; also returns whether the user gave the levels."""
+        """Reset the environments and seed the evolution.
+
+        Return the observation, the info, and whether the user chose the levels.
+        """
         seeds = [value for value in map(check_seed, seed if is_sequence(seed) else [seed]) if value is not None]
         with self._evolution.seeded(seeds):
             observation, info = self.env.reset(seed=seed, options=options)
@@ -66,19 +69,20 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
 
     The wrapper does not see the agent, only how episodes end. `reset` begins on a member of a population, an offspring
     of members, or a fresh level of the environment. When the episode ends, its regret becomes the level's fitness.
-    Offspring and fresh levels enter the population while there is room, and then if they are fitter than a member that
-    they replace.
+    Offspring and fresh levels enter the population while there is room. In a full population they enter if they are
+    fitter than a member that they replace.
 
-    Regret is the final loss against the nearest optimum; the option `score` has other measures.
+    Regret is the final loss against the nearest optimum; the option `score` selects other measures.
 
-    A time limit belongs inside this wrapper, around the environment. An episode that `reset` cuts short does not count.
-    Nor does one on a level that the user gives, `reset(options={"level": ...})`, or edits in the window.
+    A time limit belongs inside this wrapper, around the environment. Three kinds of episodes do not count: an episode
+    that `reset` cuts short, an episode on a level that the user gives by `reset(options={"level": ...})`, and an
+    episode on a level that the user edits in the window.
 
     All draws follow from the seeds given to `reset` and from the episodes since. A seed also seeds the wrapper's own
     generator; the environment's generator draws only its fresh levels. A seed does not reset the population.
 
-    **Info** at reset also has `level_id`, the member's id, -1 if the level is no member. It also has `generation`, 0
-    for fresh levels and -1 for one that the user gave. At the end of an episode it has `regret`.
+    **Info** at reset also contains `level_id`, the member's id, or -1 if the level is not a member, and `generation`, 0
+    for fresh levels and -1 for a level that the user gave. At the end of an episode it contains `regret`.
     """
 
     def __init__(
@@ -93,10 +97,10 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
 
         Args:
             env: a `MazeEnv`, wrapped or not.
-            population: a population to continue (several environments may share one), or the path of a saved one; None
-                makes a new one.
+            population: a population to continue (several environments may share one), or the path of a saved
+                population; None makes a new population.
             measure_unfinished: count an episode that `reset` ends after a step or more as if it had ended there. This
-                is for environments whose time limit lies outside this wrapper.
+                is for environments with a time limit outside this wrapper.
             options: fields of `BreedingSchedule` and, for a new population, of `PopulationConfig`; `n_initial` and
                 `window` of `evolution.Evolution`. By default `n_offspring` is 64, or the capacity if that is less.
 
@@ -119,8 +123,11 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode on a level of the population, an offspring or a fresh level, or on `options["level"]`;
-        return observation and info.
+        """Start an episode on a level of the population, an offspring or a fresh level; return observation and info.
+
+        Args:
+            seed: seed of all draws to come, or None to continue.
+            options: the same as for `MazeEnv.reset`. A level that they choose does not take part in the evolution.
 
         Raises:
             ValueError: a bad seed, option or level; nothing has changed then.
@@ -141,8 +148,10 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
         return self._evolution.next_levels(rows, draw)
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
-        """Make the action, (C, H, W) float32, the state; when this ends the episode, its level is measured. Return what
-        the environment's `step` returns."""
+        """Make the action, (C, H, W) float32, the state; return the same values as the environment's `step`.
+
+        If the step ends the episode, the episode's level is measured.
+        """
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._n_steps += 1
         if (terminated or truncated) and self._running:
@@ -161,12 +170,13 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
 class VectorAdversarialEvolution(_Evolving, VectorWrapper):  # no generic class before Gymnasium 1.4
     """`AdversarialEvolution` for environments made by `gymnasium.make_vec`: all of them share one population.
 
-    With one environment it is the same, bit for bit, in every autoreset mode. With more, episodes that end in the same
-    step are measured together, and levels are chosen together. Short episodes end first, so a population first fills
-    with levels that are solved quickly.
+    With one environment it is the same, bit for bit, in every autoreset mode. With several environments, episodes that
+    end in the same step are measured together, and levels are chosen together. Short episodes end first, so a
+    population first fills with levels that are solved quickly.
 
-    **Info** wherever episodes begin also has `level_id` and `generation`, (N,) int64; where they end, `regret`, (N,)
-    float64, which in autoreset mode SAME_STEP is within `final_info`. All come with `_key` masks.
+    **Info** of a step or reset at which episodes begin also contains `level_id` and `generation`, (N,) int64. Info of a
+    step that ends episodes contains `regret`, (N,) float64; in autoreset mode SAME_STEP it is within `final_info`. All
+    come with `_key` masks.
     """
 
     def __init__(
@@ -176,13 +186,13 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper):  # no generic class 
 
         Args:
             env: a `MazeVectorEnv`, wrapped or not, of any autoreset mode, device and output.
-            population: a population to continue, or the path of a saved one; None makes a new one.
+            population: a population to continue, or the path of a saved population; None makes a new population.
             options: fields of `BreedingSchedule` and, for a new population, of `PopulationConfig`; `n_initial` and
                 `window` of `evolution.Evolution`. By default `n_offspring` is 64, or the capacity if that is less.
 
         Raises:
-            ValueError: an environment that is no batch of mazes, an unknown option or a bad value. A missing population
-                file, or a population of another task or size.
+            ValueError: an environment that is not a batch of mazes, an unknown option or a bad value. A missing
+                population file, or a population of another task or size.
         """
         mazes = env.unwrapped if isinstance(env, VectorEnv) else None
         if not isinstance(mazes, MazeVectorEnv):
@@ -198,7 +208,7 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper):  # no generic class 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, Infos]:
-        """Start all episodes, or those of `options["reset_mask"]`; return batched observations and infos.
+        """Start all episodes, or the episodes in `options["reset_mask"]`; return batched observations and infos.
 
         Raises:
             ValueError: a bad seed, option or level; nothing has changed then.
@@ -209,8 +219,8 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper):  # no generic class 
         return observation, self._begin(infos)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Infos]:
-        """Make one step, and measure the levels of episodes that it ends; return what the environment's `step`
-        returns."""
+        """Make one step, and measure the levels of episodes that end in it; return the same values as the environment's
+        `step`."""
         self._measured = np.zeros(self.num_envs, np.bool_)
         observation, rewards, terminated, truncated, infos = self.env.step(actions)
         self._measure()
@@ -241,15 +251,15 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper):  # no generic class 
 
 
 def _started(infos: Infos) -> NDArray[np.bool_]:
-    """Return where episodes have begun, (N,) bool, according to the environments' infos."""
+    """Return which episodes have begun, (N,) bool, according to the environments' infos."""
     return np.asarray(host_array(infos.get("_solution_length", np.zeros(0, np.bool_))))
 
 
 def make(time_limit: int, **options: Any) -> AdversarialEvolution:
-    """Return an environment with evolving levels; the entry point of the registered ones.
+    """Return an environment with evolving levels; the entry point of the registered environments.
 
-    Episodes that another limit cuts short, the `max_episode_steps` of `gymnasium.make`, are measured at the next reset,
-    and no info contains their regret.
+    If another limit, the `max_episode_steps` of `gymnasium.make`, cuts an episode short, the episode is measured at the
+    next reset, and no info contains its regret.
 
     Args:
         time_limit: steps after which an episode is truncated, by a limit inside the wrapper.
@@ -266,7 +276,7 @@ def make(time_limit: int, **options: Any) -> AdversarialEvolution:
 def make_vec(
     num_envs: int, time_limit: int, max_episode_steps: int | None = None, **options: Any
 ) -> VectorAdversarialEvolution:
-    """Return a vector environment with evolving levels; the entry point of the registered ones.
+    """Return a vector environment with evolving levels; the entry point of the registered environments.
 
     Args:
         num_envs: N.

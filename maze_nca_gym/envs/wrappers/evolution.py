@@ -1,7 +1,7 @@
 """The link between episodes and a population of levels: the choice of each episode's level, and the use of its regret.
 
-It depends neither on the agent nor on the environment: `AdversarialEvolution` and `VectorAdversarialEvolution` report
-which episodes begin and how they ended.
+The link depends neither on the agent nor on the environment: `AdversarialEvolution` and `VectorAdversarialEvolution`
+report which episodes begin and how they ended.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ OPTIONS = {name for names in _PARTS.values() for name in names}
 _ALLOWED = "a LevelPopulation, or the path of a file that LevelPopulation.save or `maze-nca-gym evolve` wrote"
 
 NOBODY = -1
-"""The id of a level that is no member, and the generation of one that the user gave."""
+"""The id of a level that is not a member, and the generation of a level that the user gave."""
 _STREAM = 0x65766F
 """Spawn key that makes the generator independent of the environment's, which has the same seed."""
 
 
 class Evolution:
-    """The levels that N environments play now, and the population that they come from and compete to enter.
+    """The levels that N environments play now, and the population from which they come and which they compete to enter.
 
     Attributes:
         population: the population, which every finished episode changes.
-        ids: (N,) int64 of the members replayed, -1 where the level is no member.
-        generations: (N,) int64 of the levels, 0 for fresh ones, -1 for those that the user gave.
+        ids: (N,) int64, the ids of the members that are replayed, -1 for levels that are not members.
+        generations: (N,) int64, the generations of the levels, 0 for fresh levels, -1 for levels that the user gave.
     """
 
     def __init__(
@@ -61,18 +61,18 @@ class Evolution:
 
         Args:
             source: the environments' source of levels.
-            population: a population to continue, or the path of a saved one; None makes a new one.
+            population: a population to continue, or the path of a saved population; None makes a new population.
             n_envs: N.
-            options: fields of `BreedingSchedule` and, for a new population, those of `PopulationConfig` but for the
-                task. By default there are at most as many offspring as the capacity. `evolve_every` counts episodes,
-                except on levels that the user gave. `evolve_below` is compared with 1 - the mean accuracy of recent
-                episodes, which means the same for short paths and long ones. Also `n_initial`, the number of levels to
-                collect before any is replayed, including those already in the population, by default half the capacity;
-                and `window`, by default 64, the number of episodes in that mean; episodes on offspring do not count.
+            options: fields of `BreedingSchedule` and, for a new population, fields of `PopulationConfig` except the
+                task. By default there are at most `capacity` offspring. `evolve_every` counts episodes, except on
+                levels that the user gave. `evolve_below` is compared with 1 - the mean accuracy of recent episodes,
+                which means the same for short paths and long ones. Also `n_initial`, the number of levels to collect
+                before any is replayed, including those already in the population, by default half the capacity; and
+                `window`, by default 64, the number of episodes in that mean; episodes on offspring do not count.
 
         Raises:
-            ValueError: an unknown option, a bad value or one larger than the population's capacity, no such file, or a
-                population of another task or size.
+            ValueError: an unknown option, a bad value or a value larger than the population's capacity, no such file,
+                or a population of another task or size.
         """
         check_keywords("an evolution of levels", options, sorted(OPTIONS))
         by_part = {part: {k: v for k, v in options.items() if k in names} for part, names in _PARTS.items()}
@@ -99,7 +99,7 @@ class Evolution:
 
     @contextmanager
     def seeded(self, seeds: Sequence[int]) -> Iterator[None]:
-        """Use a new generator with these seeds, if any are given; restore the former one if the block fails."""
+        """Use a new generator with these seeds, if any are given; if the block fails, restore the generator before."""
         before = self._rng
         try:
             if seeds:
@@ -110,11 +110,15 @@ class Evolution:
             raise
 
     def next_levels(self, rows: NDArray[np.intp], draw: DrawOwn) -> Tiles:
-        """Return the (n, H, W) levels on which episodes begin in these environments, and forget the levels that were
-        played there.
+        """Return the (n, H, W) levels on which episodes begin in some environments, and forget the levels that they
+        played.
 
-        They are members, drawn by their replay probabilities, or else offspring that have not been played, then fresh
-        levels.
+        The levels are members, drawn by their replay probabilities, or else offspring that have not been played, or
+        else fresh levels.
+
+        Args:
+            rows: (n,) int, indices of the environments.
+            draw: draws fresh levels of these environments.
         """
 
         def error() -> float:
@@ -146,17 +150,17 @@ class Evolution:
         return levels
 
     def ignore(self, rows: NDArray[np.intp]) -> None:
-        """Note that environments `rows`, (K,) int, play levels from outside the population."""
+        """Note that the environments at `rows`, (K,) int, play levels from outside the population."""
         self.ids[rows] = self.generations[rows] = NOBODY
         for row in rows.tolist():
             self._entrants[row] = None
 
     def record(self, rows: NDArray[np.intp], state: Any) -> NDArray[np.float64]:
-        """Record that the episodes of environments `rows`, (n,) int, have ended in these states; return their regrets.
+        """Record that the episodes of some environments have ended; return their regrets, (n,) float64.
 
         Args:
-            rows: indices of the environments.
-            state: a `dynamics.State` or `backend_torch.TensorState` of all of them.
+            rows: (n,) int, indices of the environments.
+            state: a `dynamics.State` or `backend_torch.TensorState` of all environments.
         """
         scores, path = Scores(state.scores.table[rows]), host_array(state.channels[:, 0])[rows]
         name = self.population.config.measure

@@ -1,4 +1,4 @@
-"""`PathAction`: the maze environments as reinforcement-learning libraries expect them."""
+"""`PathAction`: a wrapper with actions in [-1, 1], as reinforcement-learning libraries expect them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from maze_nca_gym.support.arrays import as_array
 
 
 class PathSpace(Dict):
-    """A space of observations of one task's mazes: `maze` (T, H, W), and `state` (C, H, W), whose path is in [0, 1].
+    """A space of observations of one task's mazes: `maze` (T, H, W), and `state` (C, H, W) with a path in [0, 1].
 
     Attributes:
         task: name of the task for which policies are trained on these mazes, or None if it is unknown.
@@ -27,7 +27,7 @@ class PathSpace(Dict):
         self.task = task
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both have equal parts, and are of one task where both name it."""
+        """Return whether both spaces have equal parts, and the other space has the same task or an unknown task."""
         return super().__eq__(other) and getattr(other, "task", None) in (None, self.task)
 
     def __repr__(self) -> str:
@@ -48,7 +48,7 @@ class PathAction(
         """Wrap an environment.
 
         Raises:
-            ValueError: the environment is no maze, or its answers have several channels.
+            ValueError: the environment is not a maze, or its answers have several channels.
         """
         RecordConstructorArgs.__init__(self)
         spaces = path_spaces("PathAction", env, env.observation_space if isinstance(env, gym.Env) else None)
@@ -56,8 +56,10 @@ class PathAction(
         self.observation_space, self.action_space = spaces
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
-        """Make one step whose path is the action, (C, H, W) floats from -1, off the path, to 1, on it; return what the
-        environment's `step` returns.
+        """Make one step with the action as the path; return the same values as the environment's `step`.
+
+        Args:
+            action: (C, H, W) floats. In channel 0, -1 means that a tile is not on the path, and 1 that it is.
 
         Raises:
             ValueError: the same errors as from the environment.
@@ -66,15 +68,15 @@ class PathAction(
 
 
 def path_spaces(wrapper: str, env: object, space: object) -> tuple[gym.Space[Any], gym.Space[Any]]:
-    """Return the spaces of observations and of actions whose path is in [-1, 1].
+    """Return the space of observations, with paths in [0, 1], and the space of actions, with paths in [-1, 1].
 
     Args:
-        wrapper: the wrapper, for messages.
-        env: the environment, for messages.
+        wrapper: the name of the wrapper, for messages.
+        env: the environment.
         space: the space of its observations.
 
     Raises:
-        ValueError: the environment is no maze, or its answers have several channels.
+        ValueError: the environment is not a maze, or its answers have several channels.
     """
     if not isinstance(space, Dict) or set(space) != {"maze", "state"}:
         raise ValueError(f"{wrapper} wraps the environments of maze_nca_gym, not {env}")
@@ -86,17 +88,16 @@ def path_spaces(wrapper: str, env: object, space: object) -> tuple[gym.Space[Any
 
 
 def _bounded(space: Any, least: float) -> Box:
-    """Return the (C, H, W) space of states whose path, channel 0, is from `least` to 1."""
+    """Return the (C, H, W) space of states with a path, channel 0, from `least` to 1."""
     low, high = np.array(space.low), np.array(space.high)
     low[0], high[0] = least, 1.0
     return Box(low, high, dtype=np.float32)
 
 
 def paths_of(actions: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the states that (..., C, H, W) actions stand for: the path, channel 0, becomes (a + 1) / 2, clipped to [0,
-    1].
+    """Return the states that actions mean, (..., C, H, W) float32: channel 0 becomes (a + 1) / 2, clipped to [0, 1].
 
-    Values that are not finite stay so, for the environment to refuse.
+    Values that are not finite remain, so that the environment refuses them.
     """
     path = (..., slice(1), slice(None), slice(None)) if np.ndim(actions) > 2 else ...  # others are refused later
     states, written = actions.astype(np.float32), actions[path]
