@@ -5,8 +5,9 @@
     tiles = generate(rng, 100, 16, "perfect")  # (100, 18, 18) uint8, the border included
     paths = shortest_path(tiles)  # (100, 18, 18) bool
 
-Levels are `Tiles`, numbers of kinds of tile (`Tile`), or a `LevelSet`, which has their solutions too. A `Task` is the
-question about a maze. Importing this package loads none of its modules; a name is looked up when it is first used.
+Levels are `Tiles`, arrays of numbers of kinds of tile (`Tile`), or a `LevelSet`, which contains tiles and their
+configuration. A `Task` is the question about a maze. Importing this package imports none of its modules; the module of
+a name is imported when the name is first used.
 """
 
 from __future__ import annotations

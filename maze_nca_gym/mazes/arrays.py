@@ -16,18 +16,20 @@ from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.terms import Bits, Read, TileKind
 
 MARGIN = 3
-"""Width of the frame beyond the edge in which axioms are tried: a proof supposes them of tiles there too."""
+"""Width of the frame beyond the edge in which axioms are tested, because proofs assume axioms of places there too."""
 REACH = 2
-"""Length of the walks for which the pictures of real mazes have their frame at hand."""
+"""Length of the walks for which pictures of real mazes already contain the frame that is read."""
 
 
 def reader(kinds: Mapping[int, Bits], look: Look | None = None) -> Callable[[Bits], Read]:
-    """Return a function from the (N, S, H, W) signals of maps to what rules read of the maps: (signal or `TileKind`,
-    tap) -> (N, H, W) `Bits`, where it is on.
+    """Return a function of the (N, S, H, W) signals of maps that returns a `Read`: the values that rules read.
+
+    The `Read` is a function of a signal or `TileKind` and a tap that returns (N, H, W) `Bits`: whether the signal or
+    kind is on at the tap, as seen from each tile.
 
     Args:
         kinds: for each kind of tile, (N, H, W) `Bits`: whether tiles are of that kind.
-        look: (values, tap, beyond) -> the values at a tap as seen from each node of a graph, or None for grids.
+        look: a `Look` for the nodes of a graph, or None for grids.
     """
     framed = _bordered if look is None else np.asarray
     of_kinds = {kind: framed(tiles) for kind, tiles in kinds.items()}
@@ -60,7 +62,7 @@ def is_of_map(values: NDArray[Any]) -> bool:
 
 
 class MazePicture(Picture):
-    """The surroundings of all tiles of (N, H, W) mazes at once, as a `Picture` whose values are arrays of that shape.
+    """The surroundings of all tiles of (N, H, W) mazes at once, as a `Picture` with arrays of that shape as values.
 
     If numbers of iterations are an array, (T, 1, 1, 1), values that depend on them are (T, N, H, W).
 
@@ -68,7 +70,7 @@ class MazePicture(Picture):
         tiles: (N, H, W) uint8.
         ghosts: the ghosts by name, as `Ghosts.ghosts` returns them.
         margin: width of a frame of places beyond the edge, which become part of the arrays.
-        look: (values, at, beyond) -> the values that tiles have at a place as seen from each, as `shifted`.
+        look: a `Look` for the nodes of a graph, or None for grids.
     """
 
     def __init__(self, tiles: Tiles, ghosts: Mapping[str, Any], margin: int = 0, look: Look | None = None) -> None:
@@ -90,8 +92,11 @@ class MazePicture(Picture):
         }
 
     def read(self, reading: Reading) -> NDArray[Any]:
-        """Return the value at a place as seen from each tile, (N, H, W) bool, or (N, H, W) int64 with 0 beyond the
-        edge; or a number of each map, (N, 1, 1) int64."""
+        """Return the value of a reading at a place as seen from each tile.
+
+        Returns:
+            (N, H, W) bool, or (N, H, W) int64 with 0 beyond the edge; for a number of the map (N, 1, 1) int64.
+        """
         what, name, at, when = reading
         if at is None:
             return np.asarray(self._value(name, when), np.int64)
@@ -103,7 +108,7 @@ class MazePicture(Picture):
         return self._of_tiles[name, at]
 
     def _there(self, framed: NDArray[Any], at: Place, beyond: int) -> NDArray[Any]:
-        """Return what framed values are at a place, without the frame in which all near places are."""
+        """Return framed values at a place as seen from each tile, without the frame that contains all near places."""
         if self._look is not None:
             return self._look(framed, at, beyond)
         if is_of_map(framed):  # a tile's value, in a maze of one tile, which has no frame
@@ -124,7 +129,13 @@ class MazePicture(Picture):
 
 
 def shifted(values: NDArray[Any], at: Place, beyond: int = 0) -> NDArray[Any]:
-    """Return the values that tiles have at a place as seen from each tile of a map, (..., H, W) like the values."""
+    """Return the values at a place as seen from each tile of a map, (..., H, W) like the values.
+
+    Args:
+        values: (..., H, W).
+        at: the walk that leads from a tile to the place, such as "U" for the tile above.
+        beyond: the value of places beyond the edge.
+    """
     (height, width), ((down, right),) = values.shape[-2:], offsets(at)
     most = max(abs(down), abs(right))
     framed = _framed(values, most, beyond)
@@ -144,8 +155,16 @@ def _framed(values: NDArray[Any], margin: int, beyond: int) -> NDArray[Any]:
 
 
 def broken_axioms(ghosts: Ghosts, tiles: Tiles, n_steps: int = 1) -> dict[str, int]:
-    """Return the names of the axioms that do not hold at some place of real (N, H, W) mazes in the first iterations,
-    with the index of the first maze. Places beyond the edge are checked too, since proofs use the axioms there."""
+    """Return the names of the axioms that are false at some place of real mazes in the first iterations.
+
+    Each name comes with the index of the first maze. Places beyond the edge are checked too, because proofs use the
+    axioms there.
+
+    Args:
+        ghosts: the ghosts and their axioms.
+        tiles: (N, H, W) uint8.
+        n_steps: the number of iterations, from 0, for which axioms are checked.
+    """
     picture = MazePicture(tiles, ghosts.ghosts(tiles), MARGIN)
     t, found = np.arange(n_steps)[:, None, None, None], {}
     shape = (n_steps, *tiles.shape[:-2], *(side + 2 * MARGIN for side in tiles.shape[-2:]))

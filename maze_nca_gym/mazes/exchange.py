@@ -1,9 +1,9 @@
 """Levels in the forms of other packages, both ways: Minigrid, JaxUED and maze-dataset, and files of text and of tokens.
 
-Each function takes or returns one level, (H, W) tiles, or a batch, (N, H, W), and needs no other package. There and
-back again gives the same tiles. Levels that a form cannot represent, and input that is not in the form, raise a
-ValueError that says where and why. Source and target are called agent and goal, or start and end, and a place is column
-before row in JaxUED.
+Each function takes or returns one level, (H, W) tiles, or a batch, (N, H, W), and needs no other package. Converting
+tiles to a form and back gives the same tiles. Levels that a form cannot represent, and input that is not in the form,
+raise a ValueError that names the place and the reason. The other packages call source and target agent and goal, or
+start and end. In JaxUED a place is (column, row).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from maze_nca_gym.support.files import atomic_write, mapped_array, path_of_forma
 from maze_nca_gym.support.options import check
 
 _TOLERANCE = 80
-"""Largest difference of a colour's red, green or blue from those of a kind of tile, of 255."""
+"""Largest difference between a colour and the colour of its kind of tile, in red, green or blue from 0 to 255."""
 _MOST_UNPACKED = 50
 """Largest ratio of the size of a part of a `.zanj` file to that of the file, for parts that are not small."""
 _OBJECTS = ("unseen", "empty", "wall", "floor", "door", "key", "ball", "box", "goal", "lava", "agent", "unknown")
@@ -57,7 +57,8 @@ def to_minigrid(tiles: ArrayLike) -> NDArray[np.uint8]:
 def from_minigrid(grids: ArrayLike) -> Tiles:
     """Return the tiles of Minigrid's encodings, (W, H, 3) or (N, W, H, 3) integers: empty, floor, wall, agent, goal.
 
-    Colours and directions are lost. The observations of `FullyObsWrapper` have the agent, and `Grid.encode` has not.
+    Colours and directions are lost. The observations of `FullyObsWrapper` contain the agent; the result of
+    `Grid.encode` does not.
 
     Raises:
         ValueError: another shape, or other objects.
@@ -83,11 +84,11 @@ def to_jaxued(tiles: ArrayLike) -> dict[str, Any]:
     array([2, 0], dtype=uint32)
 
     Returns:
-        wall_map (..., H, W) bool, agent_pos and goal_pos (..., 2) uint32, agent_dir (...) uint8, which is 0 for right,
-        width and height (...) integers.
+        A dict of wall_map (..., H, W) bool, agent_pos and goal_pos (..., 2) uint32, agent_dir (...) uint8, which is 0
+            for right, width and height (...) integers.
 
     Raises:
-        ValueError: a level has not one source and one target.
+        ValueError: a level does not have one source and one target.
     """
     levels = as_tiles(tiles)
     if levels.ndim == 3:
@@ -120,15 +121,15 @@ def from_jaxued(level: Any) -> Tiles:
 
 
 def to_maze_dataset(tiles: ArrayLike) -> Any:
-    """Return the fields of maze-dataset's `TargetedLatticeMaze` or `LatticeMaze`, in a batch a list of them.
+    """Return the fields of maze-dataset's `TargetedLatticeMaze` or `LatticeMaze`; for a batch, a list of them.
 
     Returns:
-        connection_list (2, rows, cols) bool, whether each cell is joined to the one below and to the one on the right;
-        start_pos and end_pos (2,) integers, unless there is no source and target.
+        A dict of connection_list (2, rows, cols) bool, whether each cell is joined to the cell below and to the cell on
+            the right; start_pos and end_pos (2,) integers, unless there is no source and target.
 
     Raises:
-        ValueError: a level is not of that kind: cells at odd rows and columns, walls around, and between two cells a
-            wall or none.
+        ValueError: a level is not of that kind: it must have cells at odd rows and columns, walls around the level, and
+            a wall or an opening between two cells.
     """
     level = as_tiles(tiles)
     if level.ndim == 3:
@@ -150,7 +151,7 @@ def to_maze_dataset(tiles: ArrayLike) -> Any:
 
 
 def from_maze_dataset(mazes: Any) -> Tiles:
-    """Return the (2 * rows + 1, 2 * cols + 1) tiles of a maze of maze-dataset, or (N, ...) of several.
+    """Return the (2 * rows + 1, 2 * cols + 1) tiles of a maze of maze-dataset, or (N, ...) tiles of several mazes.
 
     Args:
         mazes: a maze of any class, a mapping with its fields, or a sequence of these, such as a `MazeDataset`.
@@ -181,11 +182,12 @@ FORMATS: dict[str, tuple[Callable[[ArrayLike], Any], Callable[[Any], Tiles]]] = 
     "jaxued": (to_jaxued, from_jaxued),
     "maze-dataset": (to_maze_dataset, from_maze_dataset),
 }
-"""Package -> the functions to its form and from it."""
+"""Names of packages, and for each the functions to its form and from its form."""
 
 
 def load_csv(path: str | Path) -> LevelSet:
-    """Return the mazes of a `.csv` file like HRM's, without the answers; errors are those of `tokens.read_csv`."""
+    """Return the mazes of a `.csv` file like HRM's, without the answers; errors are the same as from
+    `tokens.read_csv`."""
     tokens, _ = read_csv(path)
     return LevelSet(to_tiles(tokens, round(tokens.shape[1] ** 0.5)), {"file": Path(path).name})
 
@@ -194,7 +196,7 @@ def save_csv(levels: LevelSet, path: str | Path) -> Path:
     """Write levels with their canonical shortest paths for `load_csv`, and return the file's path.
 
     Raises:
-        ValueError: a level is not square, has not one source and one target, or no path joins them.
+        ValueError: a level is not square, does not have one source and one target, or no path joins them.
         OSError: the file could not be written.
     """
     paths = shortest_path(levels.tiles)
@@ -206,8 +208,8 @@ def save_csv(levels: LevelSet, path: str | Path) -> Path:
 def load_text(path: str | Path, letters: str = GLYPHS) -> LevelSet:
     """Return the levels drawn in a text file by the letters of the kinds of tile, with empty lines between them.
 
-    Each drawing is the level that `levels.parse` makes of the same text: spaces are empty tiles, at the end of a row
-    too, and a line of spaces is a row. Only a line without any character separates levels.
+    Each drawing is read by `levels.parse`: spaces are empty tiles, at the end of a row too, and a line of spaces is a
+    row. Only a line without any character separates levels.
 
     Raises:
         ValueError: a drawing that `levels.parse` refuses, or levels of several shapes.
@@ -305,12 +307,13 @@ def load_zanj(path: str | Path) -> LevelSet:
 
 
 def load_png(path: str | Path) -> LevelSet:
-    """Return the maze in a picture whose tiles are pixels, or squares of as many pixels each: black walls, white empty
-    tiles, a source in blue and a target in green, about as in the figures of this package.
+    """Return the maze in a picture with a pixel, or a square of pixels, for each tile.
+
+    Walls are black, empty tiles white, sources blue and targets green, approximately as in the figures of this package.
 
     Raises:
-        ValueError: no PNG file, a damaged one, one of more than 4096 x 4096 pixels, with another colour, or transparent
-            where the background decides which tile is seen.
+        ValueError: the file is not a PNG file, is damaged, has more than 4096 x 4096 pixels or another colour, or is
+            transparent where the background decides the kind of tile.
         OSError: the file is missing or cannot be read.
     """
     with validated_read(path, "is no picture of a maze"):
@@ -355,15 +358,15 @@ def _read(levels: Any, path: str | Path) -> LevelSet:
 
 
 def _kinds(colours: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the kind of tile of each colour, (K,) for (K, 3) from 0 to 255; one more than the last where no kind has a
-    colour near it."""
+    """Return the kind of tile of each colour, (K,) for (K, 3) from 0 to 255; the number of kinds if no kind has a
+    similar colour."""
     shown = [[int(kind.colour[i : i + 2], 16) for i in (1, 3, 5)] for kind in KINDS]
     apart = np.stack([np.abs(colours - np.array(colour, np.float32)).max(axis=-1) for colour in shown])
     return np.where(apart.min(axis=0) > _TOLERANCE, len(KINDS), apart.argmin(axis=0)).astype(np.uint8)
 
 
 def _in_turn(convert: Callable[[Any], Any], levels: Iterable[Any]) -> list[Any]:
-    """Return what a function makes of each level; its errors name the level."""
+    """Return the results of a function for each level; the errors of the function name the level."""
     converted: list[Any] = []
     try:
         for level in levels:

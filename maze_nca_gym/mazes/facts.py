@@ -1,8 +1,8 @@
-"""Facts about a maze, stated in terms of ghosts: values that no tile stores, such as a tile's distance.
+"""Facts about a maze, stated in terms of ghosts: values that no tile stores, such as a tile's distance from the target.
 
-Facts are written with Python's operators only. So the same code runs on the symbols of a solver, which uses them in
-proofs, and on the arrays of real mazes, on which `broken_axioms` tests them. Most ghosts are defined by rules, with a
-`Definition` each: `relations` is a library of ghosts, and generates their values and axioms.
+Facts are written with Python's operators only. Therefore the same code runs on the symbols of a solver, which uses
+facts in proofs, and on the arrays of real mazes, on which `broken_axioms` tests them. Most ghosts are defined by rules,
+with a `Definition` each: `relations` is a library of ghosts, and generates their values and axioms.
 """
 
 from __future__ import annotations
@@ -21,18 +21,21 @@ from maze_nca_gym.mazes.neighbours import OPPOSITE, offsets
 from maze_nca_gym.mazes.terms import Read, TileKind
 
 Place: TypeAlias = str
-"""A tile, by the walk that leads to it from the tile in the middle: a word of U, L, D and R in which no letter takes
-back the one before, or "C". On a grid UL and LU are the same tile; on other graphs they need not be."""
+"""A tile, by the walk that leads to it from the tile in the middle: "C", or a word of U, L, D and R in which no letter
+undoes the letter before it. On a grid UL and LU are the same tile; on other graphs they may be different tiles."""
 CENTRE: Place = "C"
 Truth: TypeAlias = Any
-"""A boolean: a solver's, or one for each tile of some maps, (N, H, W) bool. `&`, `|`, `~` and `==` combine them."""
+"""A boolean: an expression of a solver, or a value for each tile of some maps, (N, H, W) bool. `&`, `|`, `~` and `==`
+combine truths."""
 Number: TypeAlias = Any
-"""An integer: a solver's, or one for each tile of some maps, (N, H, W) int64. `+`, `-`, `<` and `==` combine them."""
+"""An integer: an expression of a solver, or a value for each tile of some maps, (N, H, W) int64. `+`, `-`, `<` and `==`
+combine numbers."""
 Look: TypeAlias = Callable[[NDArray[Any], Place, int], NDArray[Any]]
-"""(..., H, W) values, a place and what is beyond the map -> the values at that place as seen from each tile."""
+"""A function of (..., H, W) values, a place and a value for places beyond the map. It returns the values at that place
+as seen from each tile, (..., H, W)."""
 World: TypeAlias = Literal["grids", "bipartite graphs", "graphs"]
-"""A kind of worlds, each contained in the next: mazes; graphs of four doors in which each move leads from one of two
-halves to the other; and all graphs of four doors."""
+"""A kind of worlds on which facts may be true. Each kind contains the kind before it: mazes; graphs with four doors at
+each node and two halves, between which every move leads; all graphs with four doors at each node."""
 WORLDS: tuple[World, ...] = get_args(World)
 
 
@@ -40,10 +43,10 @@ class Reading(NamedTuple):
     """A value that a fact reads of a picture.
 
     Attributes:
-        what: the method of `Picture` that reads it.
+        what: the method of `Picture` that reads the value.
         name: the kind of tile, or the name of the ghost, or None for `inside`.
-        at: the place, or None for a number of the whole map.
-        when: the number of iterations, from 0, for a ghost that changes, or None for any other.
+        at: the place, or None for a number of the map.
+        when: the number of iterations, from 0, for a ghost that changes, or None for any other ghost.
     """
 
     what: Literal["tile", "inside", "true", "number", "of_map"]
@@ -53,10 +56,10 @@ class Reading(NamedTuple):
 
 
 class Picture:
-    """The surroundings of a tile: kinds of tile and ghosts at places near it. A place `at` is the walk that leads
-    there, such as "UL".
+    """The surroundings of a tile: kinds of tile and ghosts at places near the tile.
 
-    A ghost that changes, such as where a walker is, has a value for each number of iterations `when`, from 0.
+    A place `at` is the walk that leads to it, such as "UL". A ghost that changes, such as the place of a walker, has a
+    value for each number of iterations `when`, from 0.
 
     Args:
         read: the function that returns the value of each reading, such as an expression of a solver, or a `Formula`.
@@ -66,7 +69,8 @@ class Picture:
         self._read = read
 
     def read(self, reading: Reading) -> Any:
-        """Return the value of a reading: the result of the method named `reading.what` for its other fields."""
+        """Return the value of a reading: the result of the method named `reading.what` for the reading's other
+        fields."""
         return self._read(reading)
 
     def tile(self, kind: int, at: Place = CENTRE) -> Truth:
@@ -91,8 +95,14 @@ class Picture:
 
 
 def read_at(picture: Picture, at: Place, state: Callable[[Place], Mapping[IntEnum, Truth]] | None = None) -> Read:
-    """Return what rules read at a tile of a picture: (signal, relation or `TileKind`, tap) -> its value there. Signals
-    are those of a state: place -> the value of each signal."""
+    """Return the function by which rules read the surroundings of a tile of a picture.
+
+    Args:
+        picture: the picture.
+        at: the tile.
+        state: a function of a place that returns the value of each signal there. None: signals are ghosts of the
+            picture.
+    """
 
     def read(seen: Any, tap: str) -> Truth:
         place = moved(at, tap)
@@ -104,12 +114,17 @@ def read_at(picture: Picture, at: Place, state: Callable[[Place], Mapping[IntEnu
 
 
 Fact: TypeAlias = Callable[[Picture, Place], Truth]
-"""A statement about a tile: (picture, at) -> whether it is true."""
+"""A statement about a tile: a function of a picture and a place that returns whether the statement is true there."""
 
 
 class Answer(NamedTuple):
-    """A task's answer in terms of ghosts: (picture, at) -> whether a tile is part of it, and picture -> the number of
-    its moves L, on which bounds of iterations depend."""
+    """A task's answer in terms of ghosts.
+
+    Attributes:
+        shown: whether a tile is part of the answer.
+        n_moves: a function of a picture that returns the number of moves L of the answer, on which bounds of iterations
+            depend.
+    """
 
     shown: Fact
     n_moves: Callable[[Picture], Number]
@@ -129,8 +144,10 @@ class Axiom(NamedTuple):
     stated: bool = False
 
     def is_supposed_on(self, world: World) -> bool:
-        """Return whether a proof on a kind of graphs may assume the axiom. An author's axiom may be assumed on grids
-        only, because it is not tested on other graphs."""
+        """Return whether a proof about a kind of graphs may assume the axiom.
+
+        An author's axiom may be assumed on grids only, because it is not tested on other graphs.
+        """
         return WORLDS.index(world) <= WORLDS.index("grids" if self.stated else self.holds_on)
 
     def __str__(self) -> str:
@@ -139,7 +156,7 @@ class Axiom(NamedTuple):
 
 
 Axioms: TypeAlias = Mapping[Any, Truth]
-"""Facts, each by its `Axiom`, or by its name alone where it is true on all graphs."""
+"""Facts by `Axiom`, or by the name alone if the fact is true on all graphs."""
 
 
 def axiom_of(named: str | Axiom) -> Axiom:
@@ -151,8 +168,9 @@ class Relation(NamedTuple):
     """A boolean of each tile that a rule switches on for good, round by round.
 
     Attributes:
-        rule: (picture, at) -> whether the relation is on one round after the state that `picture` shows.
-        stage: the name of the ghost that contains the relation's stage: the round, from 0, in which it comes on, or -1.
+        rule: the fact that the relation is on one round after the state that the picture shows.
+        stage: the name of the ghost that contains the relation's stage: the round, from 0, in which the relation comes
+            on, or -1 if it never does.
         everywhere: whether the relation is on at all tiles as soon as its rule is true at any tile.
         spreads: pairs (tap, other): the relation spreads to the neighbour at this tap from a tile where the relation
             `other` is on. Axioms compare the stages of both.
@@ -170,7 +188,7 @@ class Later(NamedTuple):
     of: str
 
     def rule(self, picture: Picture, at: Place) -> Truth:
-        """Return whether it is on a round later."""
+        """Return whether the boolean is on one round after the state that the picture shows."""
         return picture.true(self.of, at)
 
 
@@ -181,22 +199,27 @@ class Derived(NamedTuple):
 
 
 class StageAt(NamedTuple):
-    """A number of the map: the stage of the relation `of` at the only tile of a kind, or 0 if it is not on there."""
+    """A number of the map: the stage of the relation `of` at the only tile of a kind, or 0 if the relation is not on
+    there."""
 
     of: str
     kind: int
 
 
 class Largest(NamedTuple):
-    """A number of the map: the largest stage of the relations `of` a stratum, and `more`; at least 0."""
+    """A number of the map: the largest stage of the relations `of`, which form a stratum, plus `more`; at least 0."""
 
     of: tuple[str, ...]
     more: int = 0
 
 
 class Game(NamedTuple):
-    """A boolean of each tile that changes in each iteration: (picture, at) -> whether it is on at first, and whether it
-    is on one iteration after the state that `picture` shows."""
+    """A boolean of each tile that changes in each iteration.
+
+    Attributes:
+        first: the fact that the boolean is on at first.
+        then: the fact that the boolean is on one iteration after the state that the picture shows.
+    """
 
     first: Fact
     then: Fact
@@ -211,14 +234,14 @@ class Ghosts:
     """Facts about mazes that no tile stores.
 
     Attributes:
-        axioms: (picture, at, t) -> facts about the ghosts of a tile and those around it, after any number t of
-            iterations, by name, or by `Axiom` where they are not true on all graphs. They follow from what the ghosts
-            mean.
-        ghosts: (N, H, W) tiles -> the ghosts by name: (N, H, W) bools or integers, or (N, 1, 1) integers of whole maps.
-            One that changes has an axis of iterations in front.
+        axioms: a function of a picture, a place and a number t that returns facts about the ghosts of a tile and of the
+            tiles around it after t iterations. Facts have names, or an `Axiom` if they are not true on all graphs. They
+            follow from the meaning of the ghosts.
+        ghosts: a function of (N, H, W) tiles that returns the ghosts by name: (N, H, W) bools or integers, or (N, 1, 1)
+            integers for numbers of the map. A ghost that changes has an axis of iterations in front.
         answers: the answers of a task in terms of the ghosts; empty if the ghosts do not describe an answer.
-        relations: the definition of each ghost by rules, after the ghosts that it reads as a whole; empty if nothing
-            defines them.
+        relations: the definition of each ghost by rules, after the definitions that it reads; empty if no rules define
+            the ghosts.
     """
 
     axioms: Callable[[Picture, Place, Number], Axioms]
@@ -231,10 +254,10 @@ class Ghosts:
 
 
 def moved(at: Place, tap: str) -> Place:
-    """Return the place to which a walk leads from another place, such as the one above it for "U".
+    """Return the place to which a walk leads from another place, such as the place above it for "U".
 
     Raises:
-        ValueError: `tap` is no walk.
+        ValueError: `tap` is not a walk.
     """
     offsets(at)  # refuses what is none
     for step in tap:
@@ -249,7 +272,11 @@ def implies(condition: Truth, then: Truth) -> Truth:
 
 
 def at_least(number: int, truths: Sequence[Truth]) -> Truth:
-    """Return whether at least `number` of some truths hold, in their shape; they are booleans, or the bits of integers.
+    """Return whether at least `number` of some truths hold, in the shape of the truths.
+
+    Args:
+        number: from 1 to the number of truths.
+        truths: booleans, or integers of which each bit is a boolean.
 
     Raises:
         ValueError: a number below 1, or above the number of truths.
@@ -277,7 +304,7 @@ class Formula:
 
     Args:
         does: an operator; or a reading, without its number of iterations; or None for the number t of iterations.
-        parts: what the operator joins, formulas or plain numbers; of a reading, the number of iterations, if any.
+        parts: the operands of the operator, formulas or plain numbers; for a reading, its number of iterations, if any.
     """
 
     # without this, numpy would combine an array and a formula element by element
@@ -302,8 +329,10 @@ class Formula:
         raise TypeError("it has neither `if` nor `and`, `or`, `not`")
 
     def walk(self, known: Container[Formula]) -> Iterator[Formula]:
-        """Yield each part that is not in `known`, after its own parts, and last the formula itself. The caller adds
-        each part to `known`."""
+        """Yield each part that is not in `known`, after its own parts, and last the formula itself.
+
+        The caller must add each part to `known`.
+        """
         left = [self]
         while left:
             # without recursion, as many parts may be joined one after another
@@ -314,7 +343,14 @@ class Formula:
                 yield left.pop()
 
     def value(self, picture: Picture, at: Place, t: Number, known: dict[Formula, Any]) -> Any:
-        """Return its value at a tile after t iterations; values of formulas are added to those that are known."""
+        """Return the formula's value at a tile after t iterations.
+
+        Args:
+            picture: the surroundings of the tile.
+            at: the tile.
+            t: the number of iterations.
+            known: the values of formulas that are known; the values of further parts are added.
+        """
         for formula in self.walk(known):
             parts = [known[part] if isinstance(part, Formula) else part for part in formula.parts]
             if isinstance(formula.does, Reading):
@@ -343,11 +379,12 @@ def read_once(
     """Call an author's function once, with symbols; return a function that evaluates the resulting formulas.
 
     Args:
-        function: (picture, at, t) -> truths or numbers of a tile after t iterations, by name.
+        function: a function of a picture, a place and a number t that returns truths or numbers of a tile after t
+            iterations, by name.
         who: the function in words, for messages.
 
     Raises:
-        ValueError: the function fails, or uses anything but operators on the values that it reads.
+        ValueError: the function fails, or does anything except applying operators to the values that it reads.
     """
     try:
         terms = dict(function(SYMBOLS, CENTRE, Formula(None)))
@@ -367,10 +404,10 @@ def read_once(
 
 
 def answer_read_once(answer: Answer) -> Answer:
-    """Return an answer whose functions are called once, with symbols, see `read_once`.
+    """Return an answer whose functions have been called once, with symbols; see `read_once`.
 
     Raises:
-        ValueError: one of them does more with what it sees than to join it by operators.
+        ValueError: a function does anything except applying operators to the values that it reads.
     """
     shown = read_once(lambda picture, at, t: {0: answer.shown(picture, at)}, "`shown` of an answer")
     n_moves = read_once(lambda picture, at, t: {0: answer.n_moves(picture)}, "`n_moves` of an answer")

@@ -1,8 +1,9 @@
 """Test and validation sets by name, so that two people measure on the same levels, and training sees none of them.
 
-A set's name is its family and size: "random-16", "perfect-31". The name alone seeds the set, so a set of m levels is
-the first m of any larger one. The diameter's sets are the shortest path's without sources and targets. Only a change of
-NumPy's random streams could change what a name means, and the tests would notice it.
+A set's name is its family and size, such as "random-16" or "perfect-31". The set is seeded by its name alone, so a set
+of m levels contains the first m levels of every larger set of that name. The diameter's sets are the shortest path's
+sets without sources and targets. Only a change of NumPy's random streams could change the levels of a name, and the
+tests would detect the change.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ CHUNK = 256
 CHUNK_TILES = CHUNK * 32 * 32
 """Largest number of inner tiles in a chunk: from size 33 on, a chunk has fewer levels."""
 LEAST_SIZE = 4
-"""Smallest inner size for which every family has levels, and so sets exist."""
+"""Smallest inner size for which every family has levels; sets exist from this size on."""
 CHUNKS = {"test": 32, "validation": 4}
-"""Kind of set -> chunks in it: 8,192 and 1,024 levels up to size 32, 2,048 and 256 at size 64, 768 and 96 at 101."""
+"""Number of chunks in each kind of set: 8,192 test and 1,024 validation levels up to size 32, 2,048 and 256 at size 64,
+768 and 96 at size 101."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Family:
 
     Attributes:
         generator: one of `generation.GENERATORS`.
-        variants: alternatives for the generator's options; level i takes the one at i modulo their number.
+        variants: alternatives for the generator's options; level i has the variant at index i modulo their number.
         stands_for: a description of the levels, in one line.
     """
 
@@ -66,12 +68,12 @@ _OWN = {
         tuple({"wall_probability": p} for p in (0.2, 0.3, 0.4, 0.5)),
     ),
 }
-"""The families of this package by name; options are spelt out, so that a generator's new default would not change
-them."""
+"""The families of this package by name. All options are written out, so that a generator's new default would not change
+a family."""
 
 
 def register_family(name: str, family: Family) -> Family:
-    """Register a family of your own, whose test and validation sets then have its name; return it.
+    """Register a family of your own, so that test and validation sets exist under its name; return it.
 
     >>> register_family("dense", Family("random", "walls nearly everywhere", ({"wall_probability": 0.55},)))
 
@@ -95,23 +97,23 @@ FAMILIES: Registry[Family] = Registry("family of levels", _OWN, _try_out)
 
 
 def test_levels(family: str, size: int, task: str | Task, n: int | None = None) -> LevelSet:  # noqa: PT028
-    """Return the first `n` levels of the test set "<family>-<size>", all of it by default: see `most_levels`.
+    """Return the first `n` levels of the test set "<family>-<size>", by default all: see `most_levels`.
 
     Args:
         family: one of `FAMILIES`.
-        size: inner size; a border of one wall tile is added to it.
+        size: inner size; a border of one wall tile is added.
         task: a task, or its name in `tasks.TASKS`; "diameter" has the same mazes without sources and targets.
-        n: the number of levels; None means all.
+        n: the number of levels, or None for all.
 
     Raises:
-        ValueError: an unknown family or task, a size that the generator cannot fill, or another number of levels than
-            the set has.
+        ValueError: an unknown family or task, a size that the generator cannot fill, or more levels than the set has.
     """
     return named_set("test", family, FAMILIES.find(family), size, task, n)
 
 
 def validation_levels(family: str, size: int, task: str | Task, n: int | None = None) -> LevelSet:
-    """Return the same as `test_levels`, from the validation set of that name: for choices during training."""
+    """Return the first levels of a validation set, for choices during training; the arguments are the same as for
+    `test_levels`."""
     return named_set("validation", family, FAMILIES.find(family), size, task, n)
 
 
@@ -125,8 +127,8 @@ def find_test_set(name: str) -> tuple[str, int] | None:
 
 
 def most_levels(size: int, kind: str = "test") -> int:
-    """Return the number of levels in a "test" or "validation" set of this size; from size 32 on, sets have about
-    equally many tiles."""
+    """Return the number of levels in a "test" or "validation" set of a size; from size 32 on, sets have about equally
+    many tiles."""
     return CHUNKS[kind] * _chunk_length(size)
 
 
@@ -137,10 +139,18 @@ def _chunk_length(size: int) -> int:
 
 
 def named_set(kind: str, called: str, family: Family, size: int, task: str | Task, n: int | None = None) -> LevelSet:
-    """Return the first `n` levels of the "test" or "validation" set of a family, which has the name `called`.
+    """Return the first `n` levels of the "test" or "validation" set of a family.
+
+    Args:
+        kind: "test" or "validation".
+        called: the name of the family in the name of the set.
+        family: the family.
+        size: inner size.
+        task: a task, or its name.
+        n: the number of levels, or None for all.
 
     Raises:
-        ValueError: a size that the generator cannot fill, or another number of levels than the set has.
+        ValueError: a size that the generator cannot fill, or more levels than the set has.
     """
     task = find_task(task)
     if not is_integer(size, 2):
@@ -163,10 +173,10 @@ def named_set(kind: str, called: str, family: Family, size: int, task: str | Tas
 
 
 def number_of(owner: str, things: str, most: int, n: int | None) -> int:
-    """Return the number of items to take from a set: `n`, or all `most` items if it is None.
+    """Return the number of items to take from a set: `n`, or `most`, the number of all items, if `n` is None.
 
     Raises:
-        ValueError: `n` is not from 1 to `most`; the message names the set's owner and its items.
+        ValueError: `n` is not from 1 to `most`; the message names the set (`owner`) and its items (`things`).
     """
     n = most if n is None else n
     if not is_integer(n, 1) or n > most:
@@ -175,7 +185,7 @@ def number_of(owner: str, things: str, most: int, n: int | None) -> int:
 
 
 def named_seed(name: str, *indices: int) -> np.random.SeedSequence:
-    """Return a seed made from a text; it is over a hundred bits long, so no training seed ever equals it."""
+    """Return a seed made from a text. It has more than a hundred bits, so no seed of a training ever equals it."""
     return np.random.SeedSequence(int.from_bytes(f"maze_nca_gym {name}".encode(), "little"), spawn_key=indices)
 
 
@@ -191,7 +201,7 @@ def is_reserved(tiles: Tiles, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
     A turned or mirrored copy of a reserved level is another level, and is not reserved.
 
     Args:
-        tiles: (N, H, W) levels as the task has them, borders included.
+        tiles: (N, H, W) levels in the form of the task, borders included.
         hashes: hashes from `reserved_hashes`, of sets of the same task.
     """
     wanted = level_hashes(tiles)

@@ -1,12 +1,13 @@
 """Level generators.
 
 Every generator is a function `(rng, n, size, *, border=True, endpoints=True, ...) -> (N, H, W) uint8 tiles`. All its
-levels are solvable, for both tasks: a path joins source and target. With `endpoints=False` the same mazes come with
-both made empty, as the diameter task has them.
+levels are solvable, for both tasks: a path joins source and target. With `endpoints=False` the levels are the same
+mazes with empty tiles instead of source and target, as in the diameter task.
 
-`size` is that of the inner maze, one number or (rows, cols). The border adds a wall of one tile on every side, so that
-size 16 gives 18 x 18 tiles. In the mazes of cells and walls (`perfect`, `kruskal`, `loops`) the cells are on even inner
-rows and columns. So odd sizes fit exactly (15 for 8 x 8 cells) and even ones end in one more row of wall.
+`size` is the size of the inner maze, one number or (rows, cols). The border adds a wall of one tile on every side, so
+that size 16 gives 18 x 18 tiles. In the mazes of cells and walls (`perfect`, `kruskal`, `loops`) the cells are on even
+inner rows and columns. Therefore odd sizes fit exactly (15 for 8 x 8 cells), and even sizes end in an additional row
+and column of walls.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ CHUNK = 1 << 21
 FUTILE = 20_000
 """Number of unsolvable candidates in a row after which rejection sampling gives up."""
 TRIAL, ENDLESS = 1 << 28, 1 << 37
-"""Tiles after which rejection sampling estimates how many it needs in all, and the estimate at which it gives up.
+"""Limits of rejection sampling, in tiles: the number after which it estimates the total number that it needs, and the
+estimate at which it gives up.
 
 TRIAL takes some seconds, ENDLESS at least a quarter of an hour.
 """
@@ -52,8 +54,8 @@ def random(
 ) -> Tiles:
     """Generate the paper's mazes (section "Experimental setup"): tiles placed at random, again until solvable.
 
-    Walls are independent of each other; the paper does not say how likely they are. Source and target are put on two
-    distinct random inner tiles, walls included.
+    Walls are independent of each other; the paper does not state their probability. Source and target are put on two
+    distinct random inner tiles, which may have been walls.
 
     Args:
         rng: the source of all randomness.
@@ -67,8 +69,8 @@ def random(
         (n, H, W) uint8 tiles.
 
     Raises:
-        ValueError: a bad argument, none of 20,000 candidates in a row is solvable, or so few are that it would take
-            very long.
+        ValueError: a bad argument, none of 20,000 candidates in a row is solvable, or so few are solvable that the
+            generation would take very long.
     """
     height, width = _check(rng, n, size, border, endpoints)
     check_fraction("wall_probability", wall_probability)
@@ -113,7 +115,7 @@ def random(
 def perfect(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
     """Generate perfect mazes (one path between any two tiles) by a depth-first walk: long winding corridors.
 
-    The arguments, errors and (n, H, W) uint8 result are those of `random`.
+    The arguments, errors and (n, H, W) uint8 result are the same as for `random`.
     """
     shape = _check(rng, n, size, border, endpoints)
     return finish(rng, _carve_depth_first(rng, n, *shape), border, endpoints)
@@ -129,10 +131,10 @@ def _carve_depth_first(rng: np.random.Generator, n: int, height: int, width: int
 
 
 def kruskal(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
-    """Generate perfect mazes by Kruskal's algorithm, walls in random order: many short dead ends, no preferred
+    """Generate perfect mazes by Kruskal's algorithm with walls in random order: many short dead ends, no preferred
     direction.
 
-    The arguments, errors and (n, H, W) uint8 result are those of `random`.
+    The arguments, errors and (n, H, W) uint8 result are the same as for `random`.
     """
     height, width = _check(rng, n, size, border, endpoints)
     rows, cols = (height + 1) // 2, (width + 1) // 2
@@ -213,8 +215,8 @@ def caves(
 
     Args:
         wall_probability: the probability that a tile of the noise is a wall, in [0, 1].
-        smoothing: the number of iterations, at least 0. In each, a tile becomes a wall if most of its 3 x 3
-            neighbourhood is; the outside counts as wall.
+        smoothing: the number of iterations, at least 0. In each, a tile becomes a wall if most tiles of its 3 x 3
+            neighbourhood are walls; tiles outside of the level count as walls.
         rng, n, size, border, endpoints: the same as for `random`.
 
     Returns:
@@ -253,9 +255,9 @@ def caves(
 
 
 def register_generator(name: str, generator: Callable[..., Tiles]) -> Callable[..., Tiles]:
-    """Register a generator of your own, whose name environments, families and commands then take.
+    """Register a generator of your own, so that environments, families and commands accept its name; return it.
 
-    It is called like the package's own generators, and `finish` adds what they all add:
+    The generator is called like the package's own generators. `finish` adds border, source and target:
 
     >>> def stripes(rng, n, size, *, gap=2, border=True, endpoints=True):
     ...     rows, cols = check_size(size)
@@ -264,19 +266,18 @@ def register_generator(name: str, generator: Callable[..., Tiles]) -> Callable[.
     ...     return finish(rng, levels, border, endpoints)
 
     Args:
-        name: its name.
+        name: the generator's name.
         generator: takes rng, n and size, and by keyword at least `border` and `endpoints`; its other keywords are its
             options, and need defaults. Returns (n, H, W) uint8 tiles.
 
     Raises:
-        ValueError: the name of a generator of this package, or one whose levels of 12 x 13 tiles are not as they should
-            be.
+        ValueError: the name of a generator of this package, or a generator that returns wrong levels of 12 x 13 tiles.
     """
     return GENERATORS.register(name, generator)
 
 
 def _try_out(name: str, generator: Callable[..., Tiles]) -> None:
-    """Check what a generator returns for tiny levels."""
+    """Check the levels of 12 x 13 tiles that a generator returns."""
     defaults = _keywords(generator)
     if lacking := {"border", "endpoints"} - defaults.keys():
         raise ValueError(f"the generator {name} must take {' and '.join(sorted(lacking))} by keyword")
@@ -305,31 +306,31 @@ GENERATORS: Registry[Callable[..., Tiles]] = Registry(
     {generator.__name__: generator for generator in (random, perfect, kruskal, loops, rooms, caves)},
     _try_out,
 )
-"""Name -> generator: the names that environments and the command line take."""
+"""The generators by name, as environments and the command line accept them."""
 
 
 def generate(rng: np.random.Generator, n: int, size: Size = 16, generator: str = "random", **options: Any) -> Tiles:
-    """Return `n` levels from the generator of that name, with that generator's `options`.
+    """Return `n` levels from the generator of a name, with options of this generator.
 
     Returns:
         (n, H, W) uint8 tiles.
 
     Raises:
-        ValueError: unknown generator or option, or a bad value; the message says what is allowed.
+        ValueError: unknown generator or option, or a bad value; the message lists the known or allowed values.
     """
     check_rng(rng)  # here too, for generators of one's own
     return find_generator(generator, options)(rng, n, size, **options)
 
 
 def find_generator(name: str, options: Iterable[str]) -> Callable[..., Tiles]:
-    """Return the generator of that name, after checking that it takes options of these names.
+    """Return the generator of a name, after checking that it takes options of the given names.
 
     Args:
         name: one of `GENERATORS`.
         options: names of options.
 
     Raises:
-        ValueError: an unknown generator or option; the message lists the known ones.
+        ValueError: an unknown generator or option; the message lists the known names.
     """
     generator = GENERATORS.find(name)
     check_names(f"generator {name!r}", options, _keywords(generator))
@@ -350,7 +351,7 @@ def _keywords(generator: Callable[..., Tiles]) -> Mapping[str, Any]:
 
 
 def check_size(size: Any) -> tuple[int, int]:
-    """Return (rows, cols) from one number or a pair.
+    """Return (rows, cols) for a size that is one number or a pair.
 
     Raises:
         ValueError: not one or two integers >= 1, or more tiles than `levels.MOST_TILES`.
@@ -368,7 +369,7 @@ def check_fraction(name: str, value: Any) -> None:
     """Check a probability or fraction.
 
     Raises:
-        ValueError: not a number in [0, 1].
+        ValueError: the value is not a number in [0, 1].
     """
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= cast("float", value) <= 1:
         raise ValueError(f"{name} must be a number in [0, 1], got {value!r}")

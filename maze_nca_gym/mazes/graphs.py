@@ -1,9 +1,11 @@
-"""Worlds that are no grids: places with four doors each, such as a torus, a Moebius strip, or a level with portals.
+"""Mazes that are not grids: graphs of places with four doors each, such as a torus, a Moebius strip, or a level with
+portals.
 
-A door that leads from one place to another leads back: through U of the one and D of the other, or through L and R. A
+A door that leads from one place to another leads back: through U of one place and D of the other, or through L and R. A
 grid is such a graph, so any rule or network that reads four neighbours runs on all of them. Any graph of degree up to
-four is one: it can be completed to a 4-regular multigraph, whose edges are two 2-factors (J. Petersen, *Die Theorie der
-regulären graphs*, Acta Mathematica 15, 1891). Along the cycles of one lie U and D, along those of the other L and R.
+four can be represented: it can be completed to a 4-regular multigraph, which has edges that form two 2-factors (J.
+Petersen, *Die Theorie der regulären graphs*, Acta Mathematica 15, 1891). The doors U and D lie along the cycles of one
+2-factor, L and R along the cycles of the other.
 """
 
 from __future__ import annotations
@@ -31,15 +33,15 @@ from maze_nca_gym.support.random_streams import check_rng
 
 Edges: TypeAlias = Literal["closed", "torus", "moebius"]
 EDGES: tuple[Edges, ...] = ("closed", "torus", "moebius")
-"""The places beyond the edges of a level: none; those on its other side; or those on the other side of left and right,
-upside down."""
+"""Ways to join the edges of a level: no place is beyond an edge; opposite edges are joined; or the left and the right
+edge are joined upside down."""
 SHUT = -1
-"""The door that leads nowhere."""
+"""Value of a door that leads nowhere."""
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A world of N places, each with a kind of tile and four doors; two doors may lead to the same place, or back to
+    """A maze of N places, each with a kind of tile and four doors. Two doors may lead to the same place, or back to
     their own.
 
     Attributes:
@@ -48,7 +50,7 @@ class Graph:
         doors: (4, N) integers: the place behind each place's doors U, L, D and R, or -1.
 
     Raises:
-        ValueError: arrays of other shapes or values, or a door that does not lead back; the message names it.
+        ValueError: arrays of other shapes or values, or a door that does not lead back; the message names the door.
     """
 
     tiles: Tiles
@@ -90,10 +92,12 @@ class Graph:
 
         Args:
             tiles: (H, W).
-            edges: what is beyond the edges, one of `EDGES`. Through the right edge of a Moebius strip one comes out of
-                the left one in the row that is as far from the bottom; above and below is nothing.
-            portals: pairs of tiles, (row, col) each. Door R of the first leads to the second, whose door L leads back;
-                places that were behind these doors are shut off. Later pairs may take doors of earlier ones.
+            edges: one of `EDGES`. On a Moebius strip, a move through the right edge leads to the left edge, to the row
+                that is as far from the bottom as the row before was from the top; no place is above the first or below
+                the last row.
+            portals: pairs of tiles, (row, col) each. Door R of the first tile leads to the second, and door L of the
+                second leads back. Places that were behind these doors are shut off. Later pairs may take doors of
+                earlier pairs.
 
         Raises:
             ValueError: unknown edges, or a portal outside of the level.
@@ -127,7 +131,7 @@ class Graph:
 
     @classmethod
     def random(cls, rng: np.random.Generator, tiles: ArrayLike, closed: float = 0.0) -> Graph:
-        """Return a graph whose doors are joined at random: U and L by permutations of all places, D and R in reverse.
+        """Return a graph with doors joined at random: U and L by permutations of all places, D and R in reverse.
 
         Args:
             rng: source of all randomness.
@@ -135,7 +139,7 @@ class Graph:
             closed: probability that a pair of doors is shut, from 0 to 1.
 
         Raises:
-            ValueError: no generator, or a probability out of range.
+            ValueError: `rng` is not a NumPy generator, or the probability is out of range.
         """
         check_rng(rng)
         check_fraction("closed", closed)
@@ -150,12 +154,12 @@ class Graph:
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Graph:
-        """Return any networkx graph of degree up to four, in the order of its nodes.
+        """Return any networkx graph of degree up to four, with places in the order of its nodes.
 
         The attribute `kind` of a node is its kind of tile, by default `Tile.EMPTY`. A loop counts two.
 
         Raises:
-            ValueError: a directed graph, a node of a higher degree, or a `kind` that is no integer from 0 to 63.
+            ValueError: a directed graph, a node of a higher degree, or a `kind` that is not an integer from 0 to 63.
             ImportError: networkx is not installed.
         """
         import networkx as nx
@@ -196,11 +200,15 @@ class Graph:
         return cls(np.array(kinds), doors)
 
     def look(self, values: NDArray[Any], tap: str, beyond: Any = 0) -> NDArray[Any]:
-        """Return the values of the places behind each place's door U, L, D or R, or at "C" its own, (..., H, W) of any
-        dtype.
+        """Return the values of the places behind one of the doors of each place, (..., H, W) of any dtype.
+
+        Args:
+            values: (..., H, W), a value for each place.
+            tap: the door U, L, D or R, or "C" for the values of the places themselves.
+            beyond: the value for doors that lead nowhere.
 
         Raises:
-            ValueError: another tap: a place has no corners, or values of another shape.
+            ValueError: another tap, because a place has no corners, or values of another shape.
         """
         values = as_array(values, "values")
         is_whole = values.shape[-2:] == self.tiles.shape
@@ -213,13 +221,14 @@ class Graph:
         return known[..., self.doors[DIRECTIONS.index(tap)]].reshape(values.shape)
 
     def distances(self, tiles: Tiles | None = None) -> NDArray[np.int64]:
-        """Return the number of moves from each place to the nearest target, (..., H, W) int64, -1 where there is none.
+        """Return the number of moves from each place to the nearest target, (..., H, W) int64, -1 if no target can be
+        reached.
 
         Args:
             tiles: (..., H, W) other kinds of the same places.
 
         Raises:
-            ValueError: kinds of another shape, or no integers from 0 to 63.
+            ValueError: kinds of another shape, or values that are not integers from 0 to 63.
         """
         kinds = self._kinds(tiles)
         moves, edge = np.where(kinds == Tile.TARGET, 0, -1), kinds == Tile.TARGET
@@ -240,16 +249,18 @@ class Graph:
         return as_tiles(array.reshape(-1, *self.tiles.shape), n_kinds=MOST_KINDS).reshape(array.shape)
 
     def shortest_path(self, tiles: Tiles | None = None, order: str = SHORTEST_PATH.order) -> NDArray[np.bool_]:
-        """Return the canonical shortest path from source to target, (..., H, W) bool, empty where there is none: from
-        each place it takes the first door in an order of directions that is nearer, as on grids (`solvers`).
+        """Return the canonical shortest path from source to target, (..., H, W) bool; it is empty if there is none.
+
+        At each place the path takes the first door, in an order of directions, that leads nearer to the target, as on
+        grids (`solvers`).
 
         Args:
             tiles: (..., H, W) other kinds of the same places.
             order: the order of the doors.
 
         Raises:
-            ValueError: `order` is no order of directions, the kinds have another shape or are no integers from 0 to
-                63, or a maze has not exactly one source and one target.
+            ValueError: `order` is not an order of directions, the kinds have another shape or are not integers from 0
+                to 63, or a maze does not have exactly one source and one target.
         """
         order_code(order)
         kinds = self._kinds(tiles)
@@ -270,7 +281,11 @@ class Graph:
         return path
 
     def is_optimal(self, tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return whether each of (..., H, W) paths is some shortest one, (...) bool, for kinds of these places.
+        """Return which of (..., H, W) paths are some shortest path, (...) bool.
+
+        Args:
+            tiles: (..., H, W) kinds of these places.
+            paths: (..., H, W) bool.
 
         Raises:
             ValueError: kinds or paths of another shape, or with other values.
@@ -288,11 +303,13 @@ class Graph:
         return matches & goes_on.all(axis=(-2, -1))
 
     def ask(self, task: Task) -> Task:
-        """Return a task whose levels are kinds of these places: a task about shortest paths, or one whose solver is a
-        fixpoint.
+        """Return a task on this graph: its levels are kinds of these places, and its solver follows the doors.
+
+        Args:
+            task: a task about shortest paths, or a task with a fixpoint as solver.
 
         Raises:
-            ValueError: another task: its solver knows grids only.
+            ValueError: another task, because its solver knows grids only.
         """
         asked: dict[str, Any] = {"guidance": None, "guided": (), "rank": None, "specification": None}
         check(isinstance(task, Task), f"a task is expected, such as find_task(name), got {task!r}")

@@ -1,13 +1,13 @@
-"""Guidance: facts about every tile of a maze besides the solution, computed by a solver, for networks to learn.
+"""Guidance: facts about every tile of a maze in addition to the solution, computed by a solver, for networks to learn.
 
-The shortest path's guidance is the first step, one of four, of a solution that would start at each tile. That is one
-answer for each possible source, and says nothing about how an automaton finds it. But the answer of a tile can be known
-after as many iterations as it has moves to the target. So a network learns where it went wrong before a rollout has
-reached the end of a long path.
+The shortest path's guidance is the first step, one of four, of a solution that would start at each tile. It is an
+answer for each possible source, and does not prescribe how an automaton computes it. A tile's answer can be known after
+a number of iterations that equals its distance to the target. Therefore a network learns where it went wrong before a
+rollout has reached the end of a long path.
 
-The diameter's guidance is, for each tile, the direction of the centre of its component, and that of its deepest branch.
-In a tree both are known once all tiles beyond the tile are, and lead from the centre along a longest path. Where there
-are loops they are as hard to find as the path, and do not help.
+The diameter's guidance is, for each tile, the direction of the centre of its component, and the direction of its
+deepest branch. In a tree both are known once all tiles beyond the tile are known, and they lead from the centre along a
+longest path. In mazes with loops they are as hard to compute as the path, and do not help.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from maze_nca_gym.mazes.orders import USUAL_ORDER, order_code
 from maze_nca_gym.mazes.solvers import distances, eccentricities
 
 STEPS = MappingProxyType({"up": (-1, 0), "left": (0, -1), "down": (1, 0), "right": (0, 1)})
-"""Name -> (rows, columns) to move."""
+"""Names of the steps, and for each the (rows, columns) to move."""
 
 
 @dataclass(frozen=True, eq=False)
 class Guidance:
-    """Targets for the channels after the path, and the iterations from which on they count.
+    """Targets for the channels after the path, and the number of iterations after which they count.
 
     Attributes:
         channels: (N, K, H, W) bool.
-        after: (N, H, W) int32, at least 0: the iterations after which a tile counts, since no automaton can know its
-            answer earlier.
+        after: (N, H, W) int32, at least 0: the number of iterations after which a tile counts, because no automaton can
+            know its answer earlier.
     """
 
     channels: NDArray[np.bool_]
@@ -47,16 +47,16 @@ class Guidance:
 def first_steps(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
     """Return the first steps of canonical shortest paths to the target, in an order of directions.
 
-    The four channels are up, left, down and right, whatever the order; the channel of a tile's step is on. None is on
-    at the target, at walls and where the target cannot be reached. A tile counts from the iteration that equals its
-    distance to the target on; without a distance, from the start.
+    The four channels are up, left, down and right, whatever the order is. The channel of a tile's step is on; no
+    channel is on at the target, at walls and at tiles that cannot reach the target. A tile counts from the iteration on
+    that equals its distance to the target; without a distance, from the start.
 
     Args:
-        tiles: (N, H, W) uint8 levels that have one target each.
+        tiles: (N, H, W) uint8 levels with one target each.
         order: the order of directions.
 
     Raises:
-        ValueError: `order` is no order of directions, or a level has not exactly one target.
+        ValueError: `order` is not an order of directions, or a level does not have exactly one target.
     """
     order_code(order)
     tiles = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
@@ -70,13 +70,13 @@ def first_steps(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
 
 
 def branches(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
-    """Return the ways to the centre of each component and into its deepest branch.
+    """Return the directions from each tile to the centre of its component, and into its deepest branch.
 
-    Each is four channels, up, left, down and right, whatever the order. The centre is towards neighbours of smaller
-    eccentricity. The height of a tile is the length of the longest walk from it on which eccentricities grow, and its
-    deepest branch is such a walk. Of several, the first in the order of directions is taken; at a centre that has no
-    other centre beside it, the first two are. A tile counts two iterations after its height: in a tree, the branches
-    away from the centre have all ended by then.
+    Each is four channels, up, left, down and right, whatever the order is. Towards the centre are the neighbours of
+    smaller eccentricity. The height of a tile is the length of the longest walk from the tile on which eccentricities
+    grow, and its deepest branch is such a walk. If there are several, the first in the order of directions is taken; at
+    a centre without another centre beside it, the first two are taken. A tile counts two iterations after its height,
+    because in a tree the branches away from the centre have all ended by then.
 
     Args:
         tiles: (N, H, W) uint8 levels.
@@ -86,7 +86,7 @@ def branches(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
         Guidance of eight channels.
 
     Raises:
-        ValueError: `order` is no order of directions.
+        ValueError: `order` is not an order of directions.
     """
     order_code(order)
     eccentricity = eccentricities(as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS))
@@ -102,7 +102,10 @@ def branches(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
 
 
 def _around(values: NDArray[np.int32], beyond: int) -> NDArray[np.int32]:
-    """Return the values of the neighbours of `STEPS`, (4, N, H, W), of (N, H, W) values; outside it is `beyond`."""
+    """Return the values of the neighbours in the directions of `STEPS`, (4, N, H, W), for (N, H, W) values.
+
+    Neighbours outside of the map have the value `beyond`.
+    """
     height, width = values.shape[1:]
     framed = np.pad(values, ((0, 0), (1, 1), (1, 1)), constant_values=beyond)
     return np.stack([framed[:, 1 + row : 1 + row + height, 1 + col : 1 + col + width] for row, col in STEPS.values()])

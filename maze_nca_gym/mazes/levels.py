@@ -1,7 +1,7 @@
 """Levels: tiles, their one-hot encoding, their text, level-set files, and the named hold-out mazes.
 
-A level's tiles are an (H, W) uint8 array of `Tile` values, row 0 at the top. Many levels of one size
-are an (N, H, W) array.
+A level's tiles are an (H, W) uint8 array of `Tile` values, row 0 at the top. Several levels of one size are an (N, H,
+W) array.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from maze_nca_gym.support.random_streams import GAMMA, scramble
 from maze_nca_gym.support.tables import Table
 
 Tiles: TypeAlias = NDArray[np.uint8]
-"""(H, W) or (N, H, W) uint8, values of `Tile`, or indices into the kinds of a task of one's own."""
+"""(H, W) or (N, H, W) uint8, values of `Tile`, or indices into the kinds of tile of a user's task."""
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -42,7 +42,7 @@ class Tile(IntEnum):
 
 
 PATH_GLYPH = "*"
-"""The character of a path tile in text written by `to_text`; it reads as empty."""
+"""The character of a path tile in text from `to_text`; `parse` reads it as empty."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Kind:
         colour: its colour in pictures, such as "#0072b2".
 
     Raises:
-        ValueError: no name, not a single letter, a letter with another meaning in drawings, or no such colour.
+        ValueError: no name, not a single letter, a letter with another meaning in drawings, or a text that is not a
+            colour.
     """
 
     name: str
@@ -79,7 +80,7 @@ KINDS = (
     Kind("source", "S", "#0072b2"),
     Kind("target", "T", "#009e73"),
 )
-"""The kinds of tile of the package's tasks, one for each `Tile`; colours are those of `rendering.palette`."""
+"""The kinds of tile of the package's tasks, one for each `Tile`, in the colours of `rendering.palette`."""
 GLYPHS = "".join(kind.letter for kind in KINDS)
 """The character of each `Tile` in a level's text; a space reads as empty too."""
 MOST_KINDS = 64
@@ -87,20 +88,21 @@ MOST_KINDS = 64
 COLOURS = {tile: KINDS[tile].colour for tile in (Tile.WALL, Tile.SOURCE, Tile.TARGET)}
 """Colour of each `Tile` that is not empty, in pictures on a page."""
 MOST_TILES = 1 << 24
-"""Largest number of tiles of a level, 4096 x 4096: the float32 of states counts exactly up to there."""
+"""Largest number of tiles of a level, 4096 x 4096, because the float32 numbers of states count exactly up to this
+number."""
 _MOST_SHOWN, _MOST_TILES = 8, 40_000
-"""Largest number of levels of a set that a notebook shows, and of their tiles."""
+"""Largest number of levels of a set that a notebook shows, and largest number of their tiles."""
 
 
 def parse(text: str, letters: str = GLYPHS) -> Tiles:
     """Return the tiles of a level drawn as text.
 
-    One line is one row: `#` wall, `.` or a space empty, `S` source, `T` target. Blank lines around the drawing
-    are dropped, and so is the indentation common to all rows: draw an empty left column with `.`.
+    One line is one row: `#` wall, `.` or a space empty, `S` source, `T` target. Blank lines around the drawing are
+    dropped, and so is the indentation common to all rows: draw an empty left column with `.`.
 
     Args:
         text: the drawing.
-        letters: the letter of each kind of tile; a task of your own has them as `Task.letters`.
+        letters: the letter of each kind of tile; for a task of your own `Task.letters`.
 
     Returns:
         (H, W) uint8 tiles.
@@ -151,7 +153,7 @@ def to_text(tiles: Tiles, path: NDArray[np.bool_] | None = None, letters: str = 
 
     Args:
         tiles: (H, W) uint8.
-        path: (H, W) bool, drawn as `*` on empty tiles; `parse` reads those as empty again.
+        path: (H, W) bool, drawn as `*` on empty tiles; `parse` reads these tiles as empty again.
         letters: the letter of each kind of tile.
 
     Raises:
@@ -191,19 +193,22 @@ def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3), n_kinds: int = le
 
 
 def read_tiles(levels: str | Sequence[str] | ArrayLike, letters: str = GLYPHS) -> Tiles:
-    """Return the tiles of levels that users give as text, with a letter for each kind of tile, as a list of texts, or
-    as tiles.
+    """Return the tiles of levels that users give as a text, as a list of texts, or as tiles.
 
-    Texts of a list are the rows of one level if none has a line break, as in Gymnasium's FrozenLake; else each is a
-    level. The rows must mean the same as the text that they make, in which spaces before all rows and empty rows around
-    them are no tiles.
+    The texts of a list are the rows of one level if none of them has a line break, as in Gymnasium's FrozenLake;
+    otherwise each text is a level. Rows are refused if they mean something else than the text that they form, in which
+    spaces before all rows and empty rows around them are not tiles.
+
+    Args:
+        levels: a text, a list of texts, or (H, W) or (N, H, W) integers.
+        letters: the letter of each kind of tile.
 
     Returns:
         (H, W) tiles of one text or of its rows; else (N, H, W), or the shape of the tiles given.
 
     Raises:
         ValueError: text that `parse` refuses, tiles that `as_tiles` refuses, texts of levels that differ in shape, or
-            rows that a text would mean otherwise; the message shows both readings.
+            rows with another meaning as a text; the message shows both readings.
     """
     if isinstance(levels, str):
         return parse(levels, letters)
@@ -226,7 +231,7 @@ def stack_levels(levels: Sequence[Tiles]) -> Tiles:
     """Return (N, H, W) tiles of N levels, at least one.
 
     Raises:
-        ValueError: there is no level, or they differ in shape.
+        ValueError: there is no level, or the levels differ in shape.
     """
     shapes = sorted({level.shape for level in levels})
     if len(shapes) != 1:
@@ -237,7 +242,7 @@ def stack_levels(levels: Sequence[Tiles]) -> Tiles:
 def as_contiguous(array: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
     """Return an array, (...) of a dtype, as compiled kernels need it: C-contiguous, aligned and writeable.
 
-    The array is copied only if it is not so already.
+    The array is copied only if it does not have these properties.
     """
     return np.require(array, dtype, ["C", "A", "W"])
 
@@ -257,10 +262,11 @@ def as_path(values: ArrayLike, name: str = "path") -> NDArray[np.bool_]:
 def one_hot(tiles: Tiles, n_tiles: int = len(Tile)) -> NDArray[np.float32]:
     """Return (H, W) or (N, H, W) tiles as one-hot channels, (T, H, W) or (N, T, H, W) float32.
 
-    T, `n_tiles`, is 4 for the shortest path, and 2 for the diameter (empty, wall), whose levels have no ends.
+    T, `n_tiles`, is 4 for the shortest path, and 2 for the diameter (empty, wall), because its levels have no source
+    and target.
 
     Raises:
-        ValueError: a tile of another kind than these, which no channel would show, or less than one kind.
+        ValueError: a tile of another kind, which no channel would show, or less than one kind.
     """
     tiles = as_tiles(tiles, n_kinds=check_count("n_tiles", n_tiles))
     return np.equal(tiles[..., None, :, :], np.arange(n_tiles, dtype=np.uint8)[:, None, None]).astype(np.float32)
@@ -276,7 +282,7 @@ def has_border(tiles: ArrayLike) -> NDArray[np.bool_]:
         (N,) bool.
 
     Raises:
-        ValueError: another number of dimensions, or values that are no `Tile`.
+        ValueError: another number of dimensions, or values that are not kinds of tile.
     """
     walls = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS) == Tile.WALL
     rows, cols = walls[:, [0, -1], :], walls[:, :, [0, -1]]
@@ -294,7 +300,7 @@ def clear_endpoints(tiles: Tiles) -> Tiles:
 
 
 def orientations(tiles: Tiles) -> Tiles:
-    """Return (N, H, H) levels in all eight orientations, (8 N, H, H) uint8, unturned ones first."""
+    """Return (N, H, H) levels in all eight orientations, (8 N, H, H) uint8, the unturned levels first."""
     both = (tiles, tiles.transpose(0, 2, 1))
     return np.concatenate([np.rot90(image, turns, axes=(1, 2)) for image in both for turns in range(4)])
 
@@ -318,7 +324,7 @@ def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
         (N,) uint64.
 
     Raises:
-        ValueError: another number of dimensions, or values that are no `Tile`.
+        ValueError: another number of dimensions, or values that are not kinds of tile.
     """
     levels = as_tiles(tiles, ndim=(3,), n_kinds=MOST_KINDS)
     n, height, width = levels.shape
@@ -338,7 +344,7 @@ class LevelSet:
 
     Attributes:
         tiles: (N, H, W) uint8.
-        config: JSON-serialisable: generator, size, seed, options …; everything needed to make the same set again.
+        config: JSON-serialisable: generator, size, seed, options … With it the same set can be generated again.
     """
 
     tiles: Tiles
@@ -366,7 +372,7 @@ class LevelSet:
         )
 
     def __str__(self) -> str:
-        """Return drawings of the first levels, or `repr` where they are too large, or of kinds of one's own."""
+        """Return drawings of the first levels; `repr` if they are too large, or contain a kind of tile of a user."""
         shown = self._shown()
         if not len(shown) or shown.max() >= len(GLYPHS):
             return repr(self)
@@ -374,7 +380,7 @@ class LevelSet:
         return "\n\n".join([*map(to_text, shown), *rest])
 
     def _shown(self) -> Tiles:
-        """Return as many of the first levels as fit on a page, (K, H, W)."""
+        """Return the first levels that fit on a page, (K, H, W)."""
         return self.tiles[: min(_MOST_SHOWN, _MOST_TILES // self.tiles[0].size)]
 
     def _repr_html_(self) -> str:
@@ -396,7 +402,7 @@ class LevelSet:
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: it is not a level-set file.
+            ValueError: the file is not a level-set file.
         """
         with validated_read(path, "is not a level-set file (.npz with `tiles` and `config`)"):
             arrays = load_arrays(path, ("tiles", "config"), others=True)  # a population has more
@@ -423,6 +429,6 @@ def prefab(name: str) -> Tiles:
     """Return the (H, W) tiles of a named hold-out maze, border included.
 
     Raises:
-        ValueError: unknown name; the message lists the known ones.
+        ValueError: unknown name; the message lists the known names.
     """
     return find("prefab", name, _prefabs()).copy()

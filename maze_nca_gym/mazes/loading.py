@@ -1,7 +1,6 @@
-"""Levels from everything that users may pass (names of mazes, packs and benchmark sets, files, drawings and tiles), and
-to files.
+"""Levels from all sources that users may name (mazes, packs, benchmark sets, files, drawings and tiles), and to files.
 
-A pack holds levels that evolved against policies. It is a population with its lineage, the hardest level first, so
+A pack contains levels that evolved against policies. It is a population with its lineage, the hardest level first, so
 `LevelPopulation.load` reads it too. Its configuration names the command that made it; `tools/publish_pack.py` puts it
 into the folder `packs`.
 """
@@ -56,7 +55,7 @@ _READERS: dict[str, Callable[[str | Path], LevelSet]] = {
     ".png": load_png,
     ".zanj": load_zanj,
 }
-"""Suffix of a file -> function that reads it; drawings (TEXT) have letters too."""
+"""Functions that read a file, by its suffix; drawings (TEXT) also need letters."""
 
 
 @cache
@@ -67,7 +66,7 @@ def _packs() -> dict[str, Any]:
 
 
 def list_packs() -> list[str]:
-    """Return the names of the packs that come with the package."""
+    """Return the names of the packs that the package includes."""
     return list(_packs())
 
 
@@ -76,29 +75,37 @@ def pack_file(name: str) -> Iterator[Path]:
     """Yield the path of a pack's file, which is valid within the block.
 
     Raises:
-        ValueError: unknown name; the message lists the known ones.
+        ValueError: unknown name; the message lists the known names.
     """
     with resources.as_file(find("pack of levels", name, _packs())) as path:
         yield path
 
 
 def load_levels(levels: LevelSet | str | Path | ArrayLike, task: str | Task = "shortest-path") -> LevelSet:
-    """Return a level set from what users pass as `levels=`.
+    """Return a level set from a value that users pass as `levels=`.
+
+    A text is a name, a path or a drawing. Names are names of prefabs, packs, benchmark sets, and test sets such as
+    "perfect-31". Drawings are one text or a list of texts, with the rows of a text separated by line breaks or by the
+    two characters `\\n`; a list of texts without line breaks contains the rows of one level. A text of one line is a
+    drawing only if it consists of tiles and is neither a name nor a path.
+
+    The suffix of a file determines its content:
+
+    - `.npz`: a level set or a population.
+    - `.txt`: drawings with empty lines between them.
+    - `.npy`, `.json`: tiles as an array or as nested lists.
+    - `.png`: a picture with a pixel, or a square of pixels, for each tile.
+    - `.csv`: mazes like HRM's.
+    - `.zanj`: a data set of maze-dataset.
+    - `.map`, `.scen`: Moving AI's maps and scenarios.
 
     Args:
-        levels: a set, the path of a file, the name of a prefab, a pack, a test set such as "perfect-31" or a benchmark
-            set, tiles, or drawings.
-            Files are level sets (`.npz`), drawings with empty lines between them (`.txt`), tiles as arrays (`.npy`) or
-            nested lists (`.json`), a picture (`.png`, a pixel or a square of pixels for each tile), mazes like HRM's
-            (`.csv`), data sets of maze-dataset (`.zanj`), or Moving AI's `.map` and `.scen`. Tiles are (H, W) or
-            (N, H, W) integers. Drawings are one text or a list of texts, the rows of a text separated by line breaks or
-            by the two characters `\\n`; a list of texts without line breaks has the rows of one level. Text of one line
-            is a name, a path or, if it consists of tiles only, a drawing.
-        task: the task, or its name, whose letters drawings have, and whose test set a name means; "diameter" has the
-            same mazes without sources and targets.
+        levels: a set, the path of a file, a name, (H, W) or (N, H, W) integers, or drawings.
+        task: the task, or its name. It determines the letters of drawings and the levels of a test set; "diameter" has
+            the same mazes without sources and targets.
 
     Raises:
-        ValueError: neither a file nor a known name, a file of another kind or a damaged one, or a bad drawing.
+        ValueError: neither a file nor a known name, a file of another kind or a damaged file, or a bad drawing.
     """
     task = find_task(task)
     if isinstance(levels, LevelSet):
@@ -137,7 +144,7 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike, task: str | Task = "s
 
 
 def levels_path(path: str | Path) -> Path:
-    """Return the path of a file of levels, with `.npz` added where it has no suffix.
+    """Return the path of a file of levels; `.npz` is added if the path has no suffix.
 
     Raises:
         ValueError: a suffix of another format.
@@ -148,11 +155,11 @@ def levels_path(path: str | Path) -> Path:
 def save_levels(levels: LevelSet, path: str | Path, letters: str = GLYPHS) -> Path:
     """Write levels to a file for `load_levels`, by its suffix: `.csv`, `.txt` or `.npz`; return `levels_path`.
 
-    Only `.npz` keeps the configuration. Drawings have the letters of the kinds of tile (`Task.letters`).
+    Only `.npz` stores the configuration. Drawings have the letters of the kinds of tile (`Task.letters`).
 
     Raises:
-        ValueError: no level set, a suffix of another format, or a `.csv` file cannot hold the levels; see
-            `exchange.save_csv`.
+        ValueError: `levels` is not a level set, the suffix is of another format, or a `.csv` file cannot store the
+            levels; see `exchange.save_csv`.
         OSError: the file could not be written.
     """
     if not isinstance(levels, LevelSet):

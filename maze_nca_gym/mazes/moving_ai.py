@@ -4,14 +4,15 @@ A `.map` file has four lines of header, "type octile", "height N", "width N" and
 `.` and `G` are passable, and `S` is swamp, passable from regular terrain. `W` is water, passable from water only. `@`,
 `O` and `T` are blocked.
 
-A `.scen` file has a line "version 1" and then lines of nine fields separated by tabs: see `FIELDS`. Lengths are
-octile: a diagonal move costs the square root of two, and needs both tiles beside it to be free.
+A `.scen` file has a line "version 1" and then lines of nine fields separated by tabs: see `FIELDS`. Lengths are octile:
+a diagonal move costs the square root of two, and needs both tiles beside it to be free.
 
-A level has only free tiles and walls, and moves up, left, down and right that can all be reversed. So swamp becomes
-free, and water, which cannot be entered from land, becomes wall. The page in `docs/play` reads maps in the same way.
+A level has only free tiles and walls, and moves up, left, down and right that can all be reversed. Therefore swamp
+becomes free, and water, which cannot be entered from land, becomes wall. The page in `docs/play` reads maps in the same
+way.
 
-A file is refused if it contradicts the map: if no path leads from start to goal, or the optimal length differs. Sizes
-are limited: `MOST_TILES` per map and `MOST_IN_ALL` per file.
+A scenario file is refused if it contradicts its map: if no path leads from start to goal, or the optimal length
+differs. Sizes are limited: `MOST_TILES` per map and `MOST_IN_ALL` per file.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from maze_nca_gym.support.files import read_text, user_path, validated_read
 MAP, SCENARIOS = ".map", ".scen"
 """Suffixes of the two kinds of file."""
 PASSABLE, WATER, BLOCKED = ".GS", "W", "@OT"
-"""Terrain of a map."""
+"""Characters of passable terrain, of water, and of blocked terrain in a map."""
 FIELDS = ("bucket", "map", "map width", "map height", "start x", "start y", "goal x", "goal y", "optimal length")
 """Fields of a scenario."""
 MOST_IN_ALL = 1 << 32
@@ -44,11 +45,12 @@ _WANTED = ("'type octile'", "'height' and a number", "'width' and a number", "'m
 
 @dataclass(frozen=True)
 class Scenario:
-    """A start and a goal on a map; (row, col), as everywhere here, although files have x before y.
+    """A start and a goal on a map. Places are (row, col), as everywhere in this package, although files have x before
+    y.
 
     Attributes:
         bucket: the file's own class of path lengths.
-        map: the map as the file names it.
+        map: the name of the map in the file.
         shape: (rows, columns) to which the map is scaled.
         start, goal: (row, col) on the scaled map.
         length: octile length of a shortest path.
@@ -63,7 +65,7 @@ class Scenario:
 
 
 def load_map(path: str | Path) -> LevelSet:
-    """Return the one level of a map, without source and target: a level of the diameter.
+    """Return the level of a map, without source and target: a level of the diameter task.
 
     Raises:
         ValueError: a file that breaks a rule of the format; the message names file, line and rule.
@@ -73,7 +75,7 @@ def load_map(path: str | Path) -> LevelSet:
 
 
 def load_scenarios(path: str | Path) -> LevelSet:
-    """Return a level for each scenario of a file; the map lies beside it.
+    """Return a level for each scenario of a file; the map must lie in the same folder.
 
     Raises:
         ValueError: a file that breaks a rule of the format, scenarios of different maps or sizes, a missing map, a
@@ -205,7 +207,7 @@ def tiles_of(terrain: NDArray[np.str_]) -> Tiles:
 
 
 def scale(terrain: NDArray[np.str_], shape: tuple[int, int]) -> NDArray[np.str_]:
-    """Return a (H, W) map stretched or shrunk to (rows, columns), by repeating or leaving out rows and columns."""
+    """Return an (H, W) map stretched or shrunk to (rows, columns), by repeating or leaving out rows and columns."""
     rows, cols = (np.arange(new) * old // new for new, old in zip(shape, terrain.shape, strict=True))
     return terrain[np.ix_(rows, cols)]
 

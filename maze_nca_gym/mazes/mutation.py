@@ -1,10 +1,10 @@
 """Mutations: offspring of levels (paper, section "Adversarial data generation").
 
 An offspring has its parent's task and is solvable, even if the parent was not. It depends only on the parent and one
-seed, not on the rest of the batch, so the seed reproduces it. If the outermost ring of a parent is all walls, it is the
-border and stays as it is. Tiles that may change are called inner below; in a level without a border, all tiles are.
-Nothing wraps around an edge. A task's own kinds of tile stay where they are, unless a source or target moves there;
-`swaps` moves all kinds.
+seed, not on the rest of the batch, so the seed reproduces it. If all tiles of a parent's outermost ring are walls, this
+ring is the border and does not change. *Inner* tiles are tiles that may change; in a level without a border these are
+all tiles. No neighbourhood wraps around an edge. A task's own kinds of tile stay where they are, unless a source or
+target moves there; only `swaps` moves all kinds.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from maze_nca_gym.support.names import check_count, check_names, find
 from maze_nca_gym.support.random_streams import check_rng, words
 
 PATIENCE = 32
-"""Largest number of draws of an offspring; the first that is solvable and differs from its parent is taken."""
+"""Largest number of draws of an offspring; the first draw that is solvable and differs from its parent is taken."""
 MAX_SEED = 1 << 63
-"""Seeds are below this number."""
+"""Upper bound of seeds, which are smaller."""
 
 Words = NDArray[np.uint64]
 """(N, K) uint64 random numbers, one row per level."""
@@ -36,13 +36,13 @@ Mask = NDArray[np.bool_]
 
 
 class Parents(NamedTuple):
-    """N levels of one task, and which of their parts may change.
+    """N levels of one task, and the parts of them that may change.
 
     Attributes:
         tiles: (N, H, W) uint8.
-        margins: (N,) int64, 1 where a wall border surrounds the level, else 0.
-        has_endpoints: whether all have one source, and one target, or more if their task allows that; otherwise no
-            endpoint moves.
+        margins: (N,) int64, 1 if a wall border surrounds the level, else 0.
+        has_endpoints: whether every level has one source, and one target or, if the task allows it, more. Otherwise
+            sources and targets do not move.
     """
 
     tiles: Tiles
@@ -55,15 +55,15 @@ class Flip:
     """The paper's noise: a random set of tiles changes. Details and rates follow the paper's code.
 
     Each inner tile except source and target may turn from wall to empty or back. The source may move to another inner
-    tile, which it overwrites, and leaves an empty one behind. A target that is overwritten or out of reach moves to a
-    tile drawn uniformly from those that the source reaches.
+    tile, which it overwrites, and leaves an empty tile behind. A target that is overwritten or out of reach moves to a
+    tile drawn uniformly among the tiles in reach of the source.
 
     Attributes:
         tile_rate: probability that a tile flips, in [0, 1], to the nearest 1/65,536.
         source_rate: probability that the source moves, in [0, 1].
 
     Raises:
-        ValueError: a rate that is no number in [0, 1], or both 0, with which nothing would ever change.
+        ValueError: a rate that is not a number in [0, 1], or both 0, which would never change a level.
     """
 
     tile_rate: float = 0.1
@@ -98,14 +98,15 @@ class Edits:
     """A fixed number of edits, one after another, as in ACCEL (Parker-Holder et al., 2022).
 
     Each edit puts a wall, an empty tile, the source or the target, equally likely, on a random inner tile. A source or
-    target that moves leaves an empty tile behind; put on the other one, the two swap places. A wall or an empty tile
-    never replaces them: such an edit is lost. Levels without source and target get walls and empty tiles only.
+    target that moves leaves an empty tile behind; if it is put on the other, both swap places. A wall or an empty tile
+    never replaces them: such an edit has no effect. In levels without source and target, edits put walls and empty
+    tiles only.
 
     Attributes:
         n_edits: number of edits, at least 1.
 
     Raises:
-        ValueError: fewer than one.
+        ValueError: fewer than one edit.
     """
 
     n_edits: int = 5
@@ -120,7 +121,7 @@ class Edits:
         return 2 * self.n_edits
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
-        """Return (N, H, W) offspring, whose target may be out of reach."""
+        """Return (N, H, W) offspring, in which the target may be out of reach."""
         levels = parents.tiles.copy()
         choices, where = _uniforms(noise[:, : self.n_edits]), _uniforms(noise[:, self.n_edits :])
         kinds = (choices * (len(Tile) if parents.has_endpoints else 2)).astype(np.uint8)
@@ -132,13 +133,13 @@ class Edits:
 class Swaps:
     """A fixed number of swaps, one after another, each of the tiles at two random inner places.
 
-    So a level keeps its number of tiles of each kind, a task's own kinds included.
+    Therefore a level keeps its number of tiles of each kind, including a task's own kinds.
 
     Attributes:
         n_swaps: number of swaps, at least 1.
 
     Raises:
-        ValueError: fewer than one.
+        ValueError: fewer than one swap.
     """
 
     n_swaps: int = 10
@@ -153,7 +154,7 @@ class Swaps:
         return 2 * self.n_swaps
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
-        """Return (N, H, W) offspring, whose target may be out of reach."""
+        """Return (N, H, W) offspring, in which the target may be out of reach."""
         n, height, width = parents.tiles.shape
         margins = parents.margins[:, None]
         inner_width = width - 2 * margins
@@ -168,19 +169,20 @@ class Swaps:
 Mutation: TypeAlias = Flip | Edits | Swaps
 """A way to draw one offspring of each parent.
 
-`n_words` is the number of random numbers for a level of so many tiles. `draw` returns (N, H, W) offspring, which need
-not be solvable; with one source and at most one target if parents have both. `moves_target` says whether a target out
-of reach is moved into reach; otherwise the level is drawn again.
+- `n_words` returns the number of random numbers for a level of a number of tiles.
+- `draw` returns (N, H, W) offspring, which need not be solvable. They have one source and at most one target if parents
+  have both.
+- `moves_target` is whether a target out of reach is moved into reach; otherwise the level is drawn again.
 """
 MUTATIONS: Mapping[str, type[Mutation]] = MappingProxyType({"flip": Flip, "edits": Edits, "swaps": Swaps})
-"""Name -> mutation, whose attributes are its options: the names that populations and the command line take."""
+"""The mutations by name, as populations and the command line accept them; attributes of a mutation are its options."""
 
 
 def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
-    """Return the mutation of that name with these options.
+    """Return the mutation of a name with the given options.
 
     Raises:
-        ValueError: unknown mutation or option, or a bad value; the message says what is allowed.
+        ValueError: unknown mutation or option, or a bad value; the message lists the known or allowed values.
     """
     mutation = find("mutation", kind, MUTATIONS)
     check_names(f"mutation {kind!r}", options, [field.name for field in fields(mutation)])
@@ -206,7 +208,7 @@ def draw_seeds(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
     """Return (n,) int64 seeds of offspring, in [0, 2**63).
 
     Raises:
-        ValueError: `rng` is no generator of NumPy.
+        ValueError: `rng` is not a generator of NumPy.
     """
     check_rng(rng)
     return rng.integers(MAX_SEED, size=n)
@@ -217,18 +219,24 @@ def offspring(
 ) -> Tiles:
     """Return one solvable offspring of each level, which depends only on that level and its seed.
 
-    It is drawn up to 32 times, until it is solvable and differs from its parent. If the last draw is still unsolvable,
-    its target moves to a tile that the source reaches, if necessary onto a wall beside the source; without endpoints,
-    an inner tile becomes empty. If it still equals its parent, it is kept; this happens where hardly any other level
-    exists or hardly anything may change. With a task of your own, a level is solvable if the task has an answer to it;
-    if no draw is, the parent is kept. Such a level keeps its numbers of sources and targets.
+    An offspring is drawn up to 32 times, until it is solvable and differs from its parent. There are two cases after
+    the last draw:
+
+    - If it is unsolvable, its target moves to a tile in reach of the source, if necessary onto a wall beside the
+      source. Without source and target, an inner tile becomes empty.
+    - If it equals its parent, it is returned. This happens if hardly any other level exists or hardly any tile may
+      change.
+
+    With a task of your own, a level is solvable if the task has an answer to it. If no draw is solvable, the parent is
+    returned. Such a level keeps its numbers of sources and targets.
 
     Args:
         seeds: (N,) integers in [0, 2**63).
-        tiles: (N, H, W) levels. All have exactly one source and one target (the shortest path's), or none has any and
-            each has a free tile (the diameter's). Levels of a task of your own may have other numbers of them.
+        tiles: (N, H, W) levels. Every level has exactly one source and one target (the shortest path's levels), or none
+            has any and each has a free tile (the diameter's levels). Levels of a task of your own may have other
+            numbers of them.
         kind: a name in `MUTATIONS`.
-        task: the task of the levels. None means one of the package's own, inferred from the levels.
+        task: the task of the levels, or None for a task of the package, inferred from the levels.
         options: the attributes of that mutation.
 
     Returns:
@@ -317,7 +325,7 @@ def apply_edits(tiles: ArrayLike, edits: ArrayLike) -> Tiles:
         (H, W) uint8, a new array.
 
     Raises:
-        ValueError: edits of another shape, a place outside the level, or a value that is no kind of tile.
+        ValueError: edits of another shape, a place outside the level, or a value that is not a kind of tile.
     """
     level, changes = as_tiles(tiles, ndim=(2,), n_kinds=MOST_KINDS).copy(), as_array(edits, "edits")
     if changes.dtype.kind not in "iu" or changes.ndim != 2 or changes.shape[1] != 3:
@@ -330,7 +338,8 @@ def apply_edits(tiles: ArrayLike, edits: ArrayLike) -> Tiles:
 
 
 def _as_parents(tiles: ArrayLike, task: Task | None) -> Parents:
-    """Return levels of a task with kinds or marks of its own, or of one of the package's; see `offspring`."""
+    """Return levels as `Parents`. They are of a task with its own kinds or marks or, if `task` is None, of a task of
+    the package."""
     levels = as_tiles(tiles, ndim=(3,), n_kinds=len(Tile) if task is None else MOST_KINDS)
     n_sources, n_targets = _ends(levels)
     edges = (levels[:, 0], levels[:, -1], levels[:, :, 0], levels[:, :, -1])
@@ -352,7 +361,8 @@ def _as_parents(tiles: ArrayLike, task: Task | None) -> Parents:
 
 
 def _ends(levels: Tiles) -> NDArray[np.int64]:
-    """Return the numbers of tiles of the kinds 2 and 3, source and target where a task has these, (2, N) int64."""
+    """Return the numbers of tiles of the kinds 2 and 3, which are source and target in tasks that have these, (2, N)
+    int64."""
     return np.stack([np.count_nonzero(levels == kind, axis=(1, 2)) for kind in (Tile.SOURCE, Tile.TARGET)])
 
 

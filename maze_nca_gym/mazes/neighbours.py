@@ -1,8 +1,8 @@
-"""Neighbours of a tile, and tiny named kernels of them.
+"""Neighbours of a tile, and small named kernels of them.
 
 A kernel is named after the neighbours that it reads. `C` is the tile itself; `U`, `L`, `D`, `R` are the neighbours
-above, left, below and right. A word of those letters is the tile at the end of that walk (`DD` two below, `UR` above
-and to the right). `N4` reads the four neighbours, `N5` those and the tile itself, `3x3` all nine tiles.
+above, left, below and right. A word of these letters is the tile at the end of this walk (`DD` two below, `UR` above
+and to the right). `N4` reads the four neighbours, `N5` these and the tile itself, `3x3` all nine tiles.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Offset: TypeAlias = tuple[int, int]
 """(rows down, columns to the right) from a tile to the tile that is read."""
 
 DIRECTIONS = ("U", "L", "D", "R")
-"""The order that breaks ties between directions in a solution."""
+"""The usual order of directions, in which solutions break ties."""
 OPPOSITE = {"U": "D", "L": "R", "D": "U", "R": "L"}
 
 _MOVES: dict[str, Offset] = {"C": (0, 0), "U": (-1, 0), "L": (0, -1), "D": (1, 0), "R": (0, 1)}
@@ -28,7 +28,7 @@ _SETS: dict[str, tuple[Offset, ...]] = {
 
 @cache
 def offsets(kernel: str) -> tuple[Offset, ...]:
-    """Return the offsets of the tiles that a named kernel reads.
+    """Return the offsets of the tiles that a named kernel reads, (rows down, columns to the right).
 
     The name is "N4", "N5", "3x3", or a walk such as "UL", which leads to a single tile.
 
