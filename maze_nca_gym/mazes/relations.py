@@ -1,21 +1,23 @@
-"""A library of ghosts: facts about a maze that no tile stores, in terms of which theorems about automata are stated.
+"""A library of ghosts: facts about a maze that no tile stores, by which theorems about automata are stated.
 
-Rules define ghosts. `Relations` generates from them the values of the ghosts on mazes, and the axioms that a proof may
-suppose; Coq reads the same rules. Facts that go beyond a definition are lemmas, each of which is proven from it
-(`Lemma`). No rule defines `component` and `places`, so their axioms and values are written by hand.
+Most ghosts are defined by rules. From the rules, `Relations` computes the values of the ghosts on mazes and the axioms
+that a proof may assume; Coq reads the same rules. Facts that say more than a definition are lemmas, and each lemma is
+proven from the definitions (`Lemma`). `component` and `places` have no rules, so their axioms and values are written by
+hand.
 
-Each function here returns `Ghosts` for a theorem or, if they have `answers`, for the specification of a task:
+Each function here returns `Ghosts` for a theorem. Ghosts with `answers` can also be the specification of a task:
 
 - `distance`: the distance of each tile from the nearest start, by moves to four or eight neighbours, with any weights.
 - `reached`: the tiles that can be reached from the starts, as the answer of a task.
-- `fixpoint`: the least fixpoint of a user's rules, whose relations stay on; it is also an exact solver of a task.
-  `inflationary`: the same for rules that may read that a relation is not on yet. `anywhere`: a relation that is on at
-  all tiles as soon as its rule is true at one tile.
-- `evolution`: booleans that change in each iteration by rules, for example the generations of a game.
-- `canonical_path`: the shortest path from a tile to the nearest end that is first in an order of directions.
+- `fixpoint`: the least fixpoint of a user's rules, which switch relations on for good. It is also an exact solver of a
+  task.
+- `inflationary`: the same for rules that may read that a relation is not on yet.
+- `anywhere`: makes a relation on at all tiles as soon as its rule is true at one tile.
+- `evolution`: booleans that rules change in each iteration, for example the generations of a game.
+- `canonical_path`: the shortest path from a tile to the nearest end that comes first in an order of directions.
 - `peeling`: the round in which a tile is removed if dead ends are removed round by round, and the tiles that remain.
 - `component`: a number for each set of connected tiles.
-- `places`: a number for each tile, row by row, by which a theorem can state where a walker is.
+- `places`: a number for each tile, row by row, with which a theorem can state the position of a walker.
 
 `both_of` joins several `Ghosts`.
 """
@@ -75,21 +77,21 @@ LEADS = {towards: f"leads_{towards}" for towards in DIRECTIONS}
 GOES = {towards: f"goes_{towards}" for towards in DIRECTIONS}
 N_TILES, SPREAD = "n_tiles", "spread"
 RESERVED = ("kind", "t", N_TILES, SPREAD)
-"""Names that no relation may have: those of numbers that every proof has."""
+"""Names that no relation may have, because they name numbers of every proof."""
 N_ITERATIONS = 100
 """Number of iterations for which ghosts that change are computed on real mazes."""
 Witness: TypeAlias = tuple[Callable[[Picture, Number], Truth], Callable[[Picture, Place, Number], Truth]]
-"""A fact of a map and of any number, (picture, number) -> Truth; and if it is true, a fact that is true of some tile of
-the map, (picture, at, number) -> Truth."""
+"""Two facts that depend on any number. If the first, a function of a picture and the number, is true of a map, then the
+second, a function of a picture, a place and the number, is true of some tile of this map."""
 
 
 class Lemma(NamedTuple):
-    """Facts about a tile that say more than definitions, from which they follow.
+    """Facts about a tile that are proven from the definitions, and that say more than these.
 
     Attributes:
-        facts: (picture, at) -> the facts, by name.
-        along: the relation along whose stages an induction proves them: the facts are true of a tile if they are true
-            of its neighbours at which this relation comes on earlier. "" if there is no such induction.
+        facts: function of a picture and a place that returns the facts by name.
+        along: the relation for a proof by induction on its stages, or "" for a proof without induction. The induction
+            proves the facts of a tile from the facts of those neighbours at which the relation comes on earlier.
     """
 
     facts: Callable[[Picture, Place], Axioms]
@@ -98,14 +100,15 @@ class Lemma(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KnownAxioms:
-    """The axioms of ghosts of this library: (picture, at, t) -> facts about a tile, by name.
+    """The axioms of ghosts of this library: a function of a picture, a place and a time t that returns facts about the
+    tile by name.
 
     Attributes:
         follow: the axioms that follow from definitions.
-        lemmas: further axioms, each of which is proven from definitions and from the lemmas before it.
-        assumed: axioms that nothing proves, as nothing defines their ghosts by rules.
+        lemmas: further axioms, each proven from the definitions and from the lemmas before it.
+        assumed: axioms that are not proven, because no rules define their ghosts.
         witnesses: facts that must be true of some tile of a map.
-        single: the kinds of tile of which a map must have at most one tile, so that the axioms are true.
+        single: the kinds of tile that a map may have once at most. The axioms can be false on maps with two such tiles.
     """
 
     follow: Callable[[Picture, Place, Number], Axioms] = lambda picture, at, t: {}
@@ -121,7 +124,7 @@ class KnownAxioms:
 
 
 def has_known_axioms(ghosts: Ghosts) -> bool:
-    """Return whether the axioms of some ghosts come from this library, not from a user."""
+    """Return whether the axioms of ghosts come from this library, and not from a user."""
     return isinstance(ghosts.axioms, KnownAxioms)
 
 
@@ -131,8 +134,8 @@ def witnesses_of(ghosts: Ghosts) -> tuple[Witness, ...]:
 
 
 def supposed_single(ghosts: Ghosts) -> frozenset[int]:
-    """Return the kinds of tile of which a map must have at most one tile, so that the axioms of ghosts of this library
-    are true."""
+    """Return the kinds of tile that a map may have once at most for the axioms of ghosts to be true; none for a user's
+    ghosts."""
     return ghosts.axioms.single if isinstance(ghosts.axioms, KnownAxioms) else frozenset()
 
 
@@ -142,7 +145,8 @@ def is_free(picture: Picture, at: Place) -> Truth:
 
 
 def of_kind(*kinds: int) -> Fact:
-    """Return a fact, a function (picture, at) -> whether the tile there has one of the given kinds."""
+    """Return a fact: a function of a picture and a place that returns whether the tile there has one of the given
+    kinds."""
     return lambda picture, at: reduce(or_, (picture.tile(kind, at) for kind in kinds))
 
 
@@ -163,7 +167,8 @@ def flooded(picture: Picture, at: Place, t: Number) -> Truth:
 
 
 def both_of(*parts: Ghosts) -> Ghosts:
-    """Return several `Ghosts`, all of whose names differ, joined into one, with all their answers."""
+    """Return the `Ghosts` that join several `Ghosts`, with all their answers. No two parts may share the name of a
+    ghost."""
 
     def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
         found = dict[Axiom, Truth]()
@@ -184,10 +189,10 @@ def both_of(*parts: Ghosts) -> Ghosts:
 
 
 class GhostName(str):
-    """The name of one of several ghosts of a kind, such as "distance from source".
+    """The name of one of several ghosts of the same sort, such as "distance from source".
 
     Attributes:
-        kind: the name without the suffix, such as "distance".
+        kind: the name without its suffix, such as "distance".
     """
 
     kind: str
@@ -200,20 +205,22 @@ def _named(kind: str, name: str) -> GhostName:
 
 
 def _by_weight(weights: Mapping[int, int], picture: Picture, at: Place) -> list[tuple[int, Truth]]:
-    """Return each weight that a tile may have, with whether the tile has this weight."""
+    """Return for each weight whether a tile has it, as pairs of the weight and a truth value."""
     found = [(weight, picture.tile(kind, at)) for kind, weight in weights.items()]
     return [*found, (1, ~reduce(or_, (is_kind for _, is_kind in found)) if found else picture.inside(at))]
 
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """Ghosts that rules define: their values on mazes and the axioms that a proof may suppose follow from the rules.
+    """Ghosts that rules define. Their values on mazes, and the axioms that a proof may assume, follow from the rules.
 
     Attributes:
-        strata: definitions by name. The rules of a stratum read what is on in it a round before, and all that strata
-            before it define; everything else reads strata before its own.
+        strata: the definitions by name, stratum by stratum. The rule of a relation reads the relations of its own
+            stratum as they were a round before, and everything that earlier strata define. All other definitions read
+            earlier strata only.
         hidden: names of definitions and stages that only other definitions read. They have no values and no axioms.
-        spread: the number of the map that is one less than the number of tiles of a relation, if any, and the relation.
+        spread: the names of a number of the map and of a relation, or None. The number is the number of tiles at which
+            the relation is on, minus one, but at least 0.
     """
 
     strata: tuple[Mapping[str, Definition], ...]
@@ -232,12 +239,19 @@ class Relations:
         witnesses: tuple[Witness, ...] = (),
         single: Iterable[int] = (),
     ) -> Ghosts:
-        """Return the ghosts, with further parts of `Ghosts` and `Axioms`."""
+        """Return the ghosts with their axioms and, if given, the answers of a task and further parts of `KnownAxioms`.
+
+        Args:
+            answers: the answers that the ghosts specify.
+            lemmas: further axioms that are proven from the definitions.
+            witnesses: facts that must be true of some tile of a map.
+            single: the kinds of tile that a map may have once at most.
+        """
         axioms = KnownAxioms(self.axioms, lemmas, witnesses=witnesses, single=frozenset(single))
         return Ghosts(axioms, self.values, answers, self.definitions)
 
     def on(self, name: str, picture: Picture, at: Place) -> tuple[Truth, Number]:
-        """Return whether a relation is on at a tile, and its stage."""
+        """Return whether a relation is on at a tile, and its stage there: the round in which it comes on, or -1."""
         defined = self.definitions[name]
         if isinstance(defined, Later):
             on, stage = self.on(defined.of, picture, at)
@@ -251,8 +265,16 @@ class Relations:
     def seen(
         self, picture: Picture, stratum: Container[str] = (), below: Number | None = None, when: Number | None = None
     ) -> Picture:
-        """Return a picture as rules read it: a hidden fact is replaced by its definition, a relation of the given
-        stratum is on only where it comes on before round `below`, and a game has its value at time `when`."""
+        """Return a view of a picture as rules read it.
+
+        A hidden fact is replaced by its definition.
+
+        Args:
+            picture: the picture that is read.
+            stratum: names of relations that are on in the view only if they come on before round `below`.
+            below: a round; needed with `stratum`.
+            when: the time at which games are read.
+        """
 
         def read(reading: Reading) -> Any:
             ghost, at, defined = reading.name, reading.at, self.definitions.get(reading.name)
@@ -323,15 +345,24 @@ class Relations:
         }
 
     def _most(self, name: str, picture: Picture) -> Number:
-        """Return the largest stage that a relation may have: each round switches on a relation of its stratum."""
+        """Return the largest stage that a relation may have, because each round but the last switches some relation of
+        its stratum on at some tile."""
         stratum = next(stratum for stratum in self.strata if name in stratum)
         if self.spread is not None and [*stratum] == [self.spread[1]] and stratum is self.strata[0]:
             return picture.of_map(self.spread[0])
         return len(stratum) * picture.of_map(N_TILES) - 1
 
     def values(self, tiles: Tiles, look: Look | None = None) -> dict[str, NDArray[Any]]:
-        """Return the values on (N, H, W) mazes by name: (N, H, W) bool for what is on, (N, H, W) int for stages, with
-        -1 where a relation is off, (N, 1, 1) int for numbers of the map, and (T, N, H, W) bool for games."""
+        """Return the values of the ghosts on (N, H, W) mazes, by name.
+
+        Args:
+            tiles: (N, H, W) uint8.
+            look: a `Look` for the nodes of a graph, or None for grids.
+
+        Returns:
+            (N, H, W) bool for relations and facts; (N, H, W) int for stages, -1 where a relation is off; (N, 1, 1) int
+                for numbers of the map; and (T, N, H, W) bool for games, at the times 0 to `N_ITERATIONS`.
+        """
         picture, found = MazePicture(tiles, {}, look=look), dict[str, NDArray[Any]]()
         stages = {name: each.stage for name, each in self.definitions.items() if isinstance(each, Relation)}
         for stratum in self.strata:
@@ -378,7 +409,7 @@ class Relations:
         return {**shown, **{defined[name].stage: value for name, value in stages.items()}}
 
     def _generations(self, stratum: Mapping[str, Definition], picture: MazePicture) -> dict[str, NDArray[Any]]:
-        """Return the games of a stratum in the first iterations."""
+        """Return the games of a stratum at the times 0 to `N_ITERATIONS`, (T, N, H, W) bool by name."""
         games = {name: each for name, each in stratum.items() if isinstance(each, Game)}
         found = [{name: each.first(picture, CENTRE) for name, each in games.items()}]
         for _ in range(N_ITERATIONS if games else 0):
@@ -397,22 +428,24 @@ def distance(
     name: str = "",
 ) -> Ghosts:
     """Return two ghosts: REACHED, whether a tile can be reached from a start, and DISTANCE, its distance from the
-    nearest start, or -1.
+    nearest start, or -1 if there is no way.
 
-    There is also N_TILES, the number of tiles of the map, which is larger than every number of moves.
+    A third ghost, N_TILES, is the number of tiles of the map, which is larger than every number of moves.
 
     Args:
-        starts: the kind of the starts, or (picture, at) -> whether a tile is a start.
+        starts: the kind of the starts, or a fact: a function of a picture and a place that returns whether a tile is a
+            start.
         taps: the moves, four or eight.
-        free: (picture, at) -> whether a tile may be entered; by default every tile but walls.
-        weights: the length of a move from a tile of a kind to a tile that is farther, from 1; by default 1.
-        several: whether there may be several starts. If not, a move to one of four neighbours changes whether a
-            distance is odd, so neighbours are never equally far; `starts` must be a kind then, whose number
-            `tasks.Task.counts` limits.
+        free: the fact that a tile may be entered; by default true of every tile but walls.
+        weights: the length of a move away from the start, by the kind of the tile that it leaves, at least 1; other
+            kinds have length 1.
+        several: whether there may be several starts. If False, `starts` must be a kind, which `tasks.Task.counts`
+            limits to one tile. The proofs may then use that distances of neighbours differ if moves go in the four
+            directions and have length 1, because each move turns an even distance into an odd one or back.
         name: suffix of the ghosts' names, if there are several distances.
 
     Raises:
-        ValueError: a weight below 1; or only one start, which is not given by its kind.
+        ValueError: a weight is below 1, or `several` is False and `starts` is no kind.
     """
     if not several and not isinstance(starts, int):
         raise ValueError(
@@ -441,7 +474,7 @@ def distance(
 def _flood(
     starts: int | Fact, taps: Sequence[str], free: Fact, weights: Mapping[int, int], name: str
 ) -> dict[str, Definition]:
-    """Return the stratum that defines REACHED by moves that take as many rounds as they are long."""
+    """Return the stratum that defines REACHED by moves, each of which takes as many rounds as its length."""
     # before a move of weight w, the flood waits w - 1 rounds at the tile that it leaves
     heaviest, begins = max([1, *weights.values()]), of_kind(starts) if isinstance(starts, int) else starts
     waits = [_named(REACHED, name), *(_named(f"{WAITED} {rounds}", name) for rounds in range(1, heaviest))]
@@ -461,8 +494,9 @@ def _flood(
 
 
 def reached(starts: int | Fact, taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free, name: str = "") -> Ghosts:
-    """Return ghosts whose answer is the set of tiles that can be reached from the starts: the ghosts of `distance`, and
-    SPREAD, the number of these tiles minus one.
+    """Return ghosts whose answer is the set of tiles that can be reached from the starts.
+
+    They are the ghosts of `distance`, and SPREAD, the number of these tiles minus one.
 
     Args:
         starts: see `distance`.
@@ -489,26 +523,34 @@ def _rounds(layer: int) -> str:
 
 
 class anywhere:
-    """A rule of a relation that is on at all tiles as soon as the rule is true at any tile."""
+    """The rule of a relation that is on at all tiles as soon as the rule is true at one tile.
+
+    >>> alarm = fixpoint("safe", fire=anywhere(lambda see: see.tile(FIRE)), safe=lambda see: see.tile(0) & ~see("fire"))
+
+    Args:
+        rule: a rule as `fixpoint` takes it.
+    """
 
     def __init__(self, rule: Callable[..., Truth]) -> None:
         self.rule = rule
 
     def __call__(self, *seen: Any) -> Truth:
-        """Return whether the rule is true at a tile."""
+        """Return whether the rule is true at one tile."""
         return self.rule(*seen)
 
 
 @dataclass(frozen=True, eq=False)
 class Fixpoint:
-    """The relations on tiles that rules switch on for good, made by `fixpoint` or `inflationary`.
+    """Relations on tiles that rules switch on for good, made by `fixpoint` or `inflationary`.
 
     Attributes:
-        rules: the rule of each relation.
-        answers: names of the relations that are answers of a task.
-        least: whether no rule may negate a relation of its own layer, so that a rule that is true stays true.
-        layers: the names of the relations in layers; a relation that a rule negates is in an earlier layer.
-        kinds: the kinds of tile that rules read, each with its name if the rules give one, such as `Tile.SOURCE`.
+        rules: the rule of each relation, by name.
+        answers: names of the relations that are the answers of a task.
+        least: whether no rule may negate a relation of its own stratum, so that a rule that is true stays true.
+        layers: the names of the relations of each stratum. A relation that a rule negates is in an earlier stratum if
+            `least`.
+        kinds: the kinds of tile that the rules read, as pairs of a number and a name. The name is empty if the rules
+            give a bare number instead of, for example, `Tile.SOURCE`.
     """
 
     rules: Mapping[str, Callable[..., Truth]]
@@ -518,9 +560,14 @@ class Fixpoint:
     kinds: frozenset[tuple[int, str]]
 
     def __call__(self, tiles: Tiles, look: Look | None = None) -> NDArray[np.bool_]:
-        """Return the answers on (N, H, W) mazes, (N, H, W) bool, or with several (N, K, H, W).
+        """Return the answers on mazes.
 
-        On a graph, its `look` says what is near.
+        Args:
+            tiles: (N, H, W) uint8.
+            look: a `Look` for the nodes of a graph, or None for grids.
+
+        Returns:
+            (N, H, W) bool, or (N, K, H, W) bool for K answers, if there are several.
 
         Raises:
             ValueError: the mazes are not an (N, H, W) array.
@@ -560,31 +607,51 @@ class Fixpoint:
         return found
 
     def stages(self, tiles: Tiles, look: Look | None = None) -> dict[str, NDArray[Any]]:
-        """Return by name each relation on (N, H, W) mazes, (N, H, W) bool, and its stage, (N, H, W) int: the round of
-        its layer, from 0, in which a tile comes on, or -1. For a rule in `anywhere`, there is the stage alone,
-        (N, 1, 1) int. Each layer but the last has its number of rounds, (N, 1, 1) int."""
+        """Return the relations on mazes and the rounds in which they come on, by the names of the ghosts of
+        `specification`.
+
+        Args:
+            tiles: (N, H, W) uint8.
+            look: a `Look` for the nodes of a graph, or None for grids.
+
+        Returns:
+            For each relation, (N, H, W) bool, and its stage, (N, H, W) int: the round of its stratum, from 0, in which
+                a tile comes on, or -1. A relation with a rule in `anywhere` has a stage only, (N, 1, 1) int. Every
+                stratum but the last has its number of rounds, (N, 1, 1) int.
+        """
         return self._relations.values(tiles, look)
 
     def layer_of(self, name: str) -> int:
-        """Return the number of the layer of a relation, from 0."""
+        """Return the number of the stratum of a relation, from 0."""
         return next(i for i, layer in enumerate(self.layers) if name in layer)
 
     def rounds(self, picture: Picture, layer: int) -> Number:
-        """Return the number of rounds in which something comes on in a layer that is not the last, by the ghosts of the
-        specification."""
+        """Return the number of rounds of a stratum, other than the last, in which some relation comes on somewhere.
+
+        Args:
+            picture: a picture with the ghosts of `specification`.
+            layer: the number of the stratum, from 0.
+        """
         return picture.of_map(_rounds(layer))
 
     def on(self, name: str, picture: Picture, at: Place, stage: Number) -> Truth:
-        """Return whether a relation is on at a tile up to a stage, by the ghosts of the specification."""
+        """Return whether a relation is on at a tile after a round of its stratum.
+
+        Args:
+            name: the relation.
+            picture: a picture with the ghosts of `specification`.
+            at: the place of the tile.
+            stage: the round, from 0.
+        """
         on, own = self._relations.on(name, picture, at)
         return on & (own <= stage)
 
     def comes_on(self, name: str, picture: Picture, at: Place, stage: Number) -> Truth:
-        """Return whether a relation comes on at a tile in a round, by the ghosts of the specification."""
+        """Return whether a relation comes on at a tile in a round of its stratum; the arguments are as in `on`."""
         return self.on(name, picture, at, stage) & ~self.on(name, picture, at, stage - 1)
 
     def specification(self) -> Ghosts:
-        """Return the specification: each relation as a ghost, and its stage."""
+        """Return the specification of the task: the ghosts of all relations and their stages, with the answers."""
 
         def answer(name: str) -> Answer:
             return Answer(lambda picture, at: picture.true(name, at), lambda picture: picture.of_map(SPREAD))
@@ -609,41 +676,44 @@ class Fixpoint:
 
 
 def fixpoint(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
-    """Return the least fixed point of rules: the relations that they switch on for good, round by round, from all off.
+    """Return the least fixpoint of rules. All relations are off at first, and in each round the rules switch on further
+    relations at tiles, for good, until nothing changes.
 
-    A rule is written like a rule of an automaton: `see("burns", "U")` is a relation at the tile above, `see.tile(kind)`
-    whether a tile is of a kind; they are joined by `&`, `|`, `^` and `~`. The fixed point is an exact solver, and the
-    specification that a proof needs: `Task(solve=fixpoint(burns=...), ...)`. With a rule in `anywhere`, a relation is
-    on at all tiles as soon as the rule is true at one tile.
+    A rule is written like a rule of an automaton: `see("burns", "U")` is whether the relation is on at the tile above,
+    and `see.tile(kind)` whether the tile is of a kind. They are joined by `&`, `|`, `^` and `~`. The fixpoint is an
+    exact solver and also the specification that a proof needs: `Task(solve=fixpoint(burns=...), ...)`. With a rule in
+    `anywhere`, a relation is on at all tiles as soon as the rule is true at one tile.
 
-    `~see("burns")` is true where the relation never comes on. A rule that reads this belongs to a later layer
-    (stratum), whose rounds begin when nothing changes in the layers before. So a relation cannot depend on its own
-    absence.
+    `~see("burns")` is true where the relation never comes on. A rule that reads this belongs to a later stratum
+    (layer), whose rounds begin when nothing changes any more in earlier strata. For this reason no relation can depend
+    on its own absence.
 
     >>> burns = fixpoint(burns=lambda see: see.tile(FIRE) | ((see("burns", "U") | see("burns", "D")) & see.tile(0)))
     >>> safe = fixpoint("safe", **burns.rules, safe=lambda see: see.tile(0) & ~see("burns"))
-
-    Args:
-        answers: names of the relations that are answers of a task; by default the first.
-        rules: the rule of each relation, by name.
-
-    Raises:
-        ValueError: there is no rule, an answer has no rule, an answer is a relation that is pooled over the map, or
-            relations depend on each other in a circle in which one is negated.
-    """
-    return _fixpoint(answers, rules, least=True)
-
-
-def inflationary(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
-    """Return the inflationary fixed point of rules. Unlike in `fixpoint`, a rule may negate relations, which asks
-    whether they were still off before the round. So it can state which neighbour came on first.
 
     Args:
         answers: names of the relations that are the answers of a task; by default the first relation.
         rules: the rule of each relation, by name.
 
     Raises:
-        ValueError: there is no rule, an answer has no rule, or an answer is a relation that is pooled over the map.
+        ValueError: there is no rule; an answer has no rule; an answer is a relation in `anywhere`; a name or a rule is
+            invalid; or relations depend on each other in a circle in which one is negated.
+    """
+    return _fixpoint(answers, rules, least=True)
+
+
+def inflationary(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
+    """Return the inflationary fixpoint of rules. Unlike rules of `fixpoint`, these may negate any relation:
+    `~see("burns")` is true while the relation is off, as it was before the round. So a rule can state which neighbour
+    came on first.
+
+    Args:
+        answers: names of the relations that are the answers of a task; by default the first relation.
+        rules: the rule of each relation, by name.
+
+    Raises:
+        ValueError: there is no rule; an answer has no rule; an answer is a relation in `anywhere`; or a name or a rule
+            is invalid.
     """
     return _fixpoint(answers, rules, least=False)
 
@@ -664,9 +734,10 @@ def _fixpoint(answers: tuple[str, ...], rules: Mapping[str, Callable[..., Truth]
 
 
 def _layers(terms: Mapping[str, Term]) -> tuple[tuple[str, ...], ...]:
-    """Return the names of relations in layers. Each relation is in the earliest possible layer, which is no earlier
-    than the layers of the relations that its rule reads, and later than the layers of the relations that its rule
-    negates.
+    """Return the names of the relations of each stratum.
+
+    Each relation is in the earliest stratum that is no earlier than the strata of the relations that its rule reads,
+    and later than the strata of the relations that its rule negates.
 
     Raises:
         ValueError: relations depend on each other in a circle in which one is negated.
@@ -701,7 +772,7 @@ def _way(begin: str, end: str, reads: Mapping[str, set[tuple[str, bool]]]) -> li
 
 
 def may_be_relation(name: str) -> bool:
-    """Return whether a relation may have a name: no other ghost of a proof can have it."""
+    """Return whether a name is allowed for a relation: it is an identifier, and no number of every proof has it."""
     return name.isidentifier() and name not in RESERVED
 
 
@@ -709,7 +780,7 @@ def _read(who: str, rule: Callable[..., Truth], names: Sequence[str]) -> Term:
     """Return a rule of relations as a term.
 
     Raises:
-        ValueError: a relation has a name that no relation may have; or the rule reads anything that it may not read.
+        ValueError: a name is not allowed for a relation, or the rule reads anything that it may not read.
     """
     for name in names:
         check(
@@ -727,10 +798,11 @@ def _read(who: str, rule: Callable[..., Truth], names: Sequence[str]) -> Term:
 
 
 def evolution(**rules: tuple[Callable[..., Truth], Callable[..., Truth]]) -> Ghosts:
-    """Return boolean ghosts that change with each iteration. Each ghost has two rules: where it is on at first, and
-    where it is on next, given the ghosts of the iteration before.
+    """Return boolean ghosts that change with each iteration.
 
-    Rules are written like the rules of `fixpoint`, and may negate ghosts. The first rule reads kinds of tile only.
+    Each ghost has two rules. The first computes its values at time 0 from the kinds of tile only. The second computes
+    its next values from all ghosts of the iteration before. Rules are written like rules of `fixpoint`, and may negate
+    ghosts.
 
     >>> blinks = evolution(blinks=(lambda see: see.tile(Tile.SOURCE), lambda see: ~see("blinks")))
 
@@ -738,7 +810,7 @@ def evolution(**rules: tuple[Callable[..., Truth], Callable[..., Truth]]) -> Gho
         rules: the two rules of each ghost, by name.
 
     Raises:
-        ValueError: no rules, or a rule that reads anything that it may not read.
+        ValueError: there are no rules, a ghost does not have two rules, or a rule reads anything that it may not read.
     """
     if not rules or not all(
         isinstance(both, tuple) and [*map(callable, both)] == [True, True] for both in rules.values()
@@ -765,22 +837,23 @@ def canonical_path(
     several: bool = False,
     name: str = "",
 ) -> Ghosts:
-    """Return the ghosts of the canonical shortest path from its start to the nearest end: each move is the first, in an
-    order of directions, that is part of a shortest path.
+    """Return the ghosts of the canonical shortest path from a start to the nearest end. Each move of this path is the
+    first, in an order of directions, of the moves that belong to a shortest path.
 
-    They are:
+    The ghosts are:
 
-    - the ghosts of `distance` from the end, and LENGTH, the distance of the start;
-    - ON_PATH, which is false everywhere if no path exists, and ENTERS_U ..., the moves by which the path enters a tile;
-    - with weights, also STEP, the number of moves from the start to a tile on the path; N_STEPS, the number of moves to
-      the end; and LEADS_U ..., whether a move from a tile is part of a shortest path from there.
+    - the ghosts of `distance` from the ends, and LENGTH, the distance of the start;
+    - ON_PATH, whether a tile is on the path, which is False everywhere if no path exists;
+    - ENTERS_U to ENTERS_R, whether the path enters a tile by a move in this direction;
+    - with weights also STEP, the number of moves from the start to a tile on the path; N_STEPS, the number of moves to
+      the end; and LEADS_U to LEADS_R, whether a move from a tile belongs to a shortest path from there.
 
     Args:
         order: the order of directions.
         start: the kind of the only tile at which the path begins.
-        end: the kind of the tiles at which the path may end; only one tile has this kind, unless `several` is true.
-        free: see `distance`.
-        weights: the length of a move to a tile of a kind, from 1; by default 1.
+        end: the kind of the tiles at which the path may end.
+        free: the fact that a tile may be entered; by default true of every tile but walls.
+        weights: the length of a move, by the kind of the tile that it enters, at least 1; other kinds have length 1.
         several: whether there may be several ends.
         name: suffix of the ghosts' names, if there are several paths.
 
@@ -865,13 +938,18 @@ def entered(picture: Picture, at: Place) -> Truth:
 
 
 def has_come(picture: Picture, at: Place, t: Number) -> Truth:
-    """Return whether a path that is drawn after a flood from its end has come to a tile after t iterations."""
+    """Return whether a path that is drawn after a flood from its end has arrived at a tile after t iterations."""
     return t >= 2 * picture.of_map(LENGTH) + 1 - picture.number(DISTANCE, at)
 
 
 def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Ghosts:
-    """Return the ghost COMPONENT: a number for each set of free tiles that are joined by moves, and -1 at other
-    tiles."""
+    """Return the ghost COMPONENT: a number for each set of free tiles that are joined by moves, and -1 at tiles that
+    are not free.
+
+    Args:
+        taps: the moves.
+        free: the fact that a tile may be entered; by default true of every tile but walls.
+    """
 
     def axioms(picture: Picture, at: Place) -> dict[str, Truth]:
         number = picture.number(COMPONENT, at)
@@ -894,12 +972,19 @@ def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Ghos
 
 
 def peeling(kind: int = Tile.EMPTY, least: int = 2) -> Ghosts:
-    """Return two ghosts: ROUND, in which round a tile is removed if each round removes all tiles of `kind` with fewer
-    than `least` free neighbours left, or -1; and KEPT, whether a tile stays.
+    """Return the ghosts of a process that removes, in each round, all tiles of a kind with too few free neighbours
+    left.
 
-    A set is closed if each of its tiles is free, and each tile of that kind has at least `least` neighbours in the set.
-    KEPT is the largest closed set: the first tile of a closed set to be removed would still have enough neighbours. A
-    simple path from the source to the target is closed, so all its tiles are KEPT.
+    ROUND is the round in which a tile is removed, or -1, and KEPT is whether a free tile stays. With the defaults, dead
+    ends are removed until none is left.
+
+    KEPT is the largest closed set of free tiles, where a set is closed if each of its tiles of that kind has at least
+    `least` neighbours in the set. No tile of a closed set can be the first to be removed. With the defaults, a simple
+    path from the source to the target is closed, so all its tiles are KEPT.
+
+    Args:
+        kind: the kind of the tiles that may be removed.
+        least: the number of free neighbours with which a tile stays.
     """
 
     def taken(picture: Picture, at: Place) -> Truth:
@@ -916,7 +1001,7 @@ def place_axioms(picture: Picture, at: Place) -> Axioms:
     """Return the axioms of PLACE, a number for each tile, and of STRIDE, its increase from one row to the next, by
     name.
 
-    STRIDE is odd, so of two neighbours one has an even place.
+    STRIDE is odd, so the place of exactly one of two neighbours is even.
     """
     place, stride = picture.number(PLACE, at), picture.of_map(STRIDE)
     found = {Axiom("rows have more than two places, and an odd number"): (stride > 2) & (stride % 2 == 1)}
@@ -930,10 +1015,10 @@ def place_axioms(picture: Picture, at: Place) -> Axioms:
 
 
 def place_ghosts(tiles: Tiles) -> dict[str, Any]:
-    """Return the ghosts that number the places of (N, H, W) mazes, by name.
+    """Return the ghosts that number the tiles of (N, H, W) mazes, by name.
 
     PLACE, (N, H, W) int, is a number for each tile, row by row. STRIDE, (N, 1, 1) int, is the difference between the
-    numbers of a tile and the tile below.
+    numbers of a tile and of the tile above it.
     """
     stride, (rows, cols) = tiles.shape[2] // 2 * 2 + 3, np.indices(tiles.shape[1:])
     of_all = np.broadcast_to(rows * stride + cols, tiles.shape)

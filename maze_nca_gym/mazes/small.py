@@ -1,5 +1,5 @@
-"""Small mazes of a task, on which claims about all mazes are tried: random ones, all of up to 3 x 3 tiles, and every
-maze of a given height and width."""
+"""Small mazes of a task, on which claims about all mazes are tried: random mazes, all mazes of up to 3 x 3 tiles, and
+every maze of a given height and width."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from numpy.typing import NDArray
 from maze_nca_gym.mazes.levels import Tile, Tiles
 
 SIZES = ((2, 5), (3, 3), (4, 4), (5, 6), (6, 5))
-"""Height and width of the drawn mazes, without their borders."""
+"""Height and width of the random mazes, without their borders."""
 LARGER = ((8, 8), (12, 12))
 """Height and width of the larger mazes, without their borders."""
 ALL_UP_TO = 3
-"""Largest height and width for which all mazes are taken."""
+"""Largest height and width for which `all_mazes` returns all mazes."""
 MOST_MAZES = 10_000
-"""Largest number of mazes of one height and width; if there are more, this many are drawn."""
+"""Largest number of mazes of one height and width in `all_mazes`; if there are more, this many are drawn at random."""
 MOST_OF_LIBRARY = 400
-"""Largest number of mazes of one size on which axioms of the library are tried; the tests try more."""
+"""About the largest number of mazes of one size on which axioms of `mazes.relations` are tried; the tests try more."""
 GENERATORS = ("random", "loops", "perfect")
 AT_ONCE = 4096
 """Largest number of mazes that `every_maze` yields together."""
 
 
 class Task(Hashable, Protocol):
-    """Protocol for the part of a `tasks.Task` from which small mazes are made."""
+    """Protocol for the attributes of a `tasks.Task` that are needed to make small mazes."""
 
     @property
     def n_tiles(self) -> int:
@@ -45,10 +45,10 @@ class Task(Hashable, Protocol):
 
 @lru_cache(maxsize=64)
 def small_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
-    """Return small (H, W) levels of a task, with and without loops and borders; in half of them more empty tiles are
-    walls, so there may be no way from one tile to another.
+    """Return small random (H, W) levels of a task, with and without loops and borders.
 
-    Kinds of tile that the task draws on none of these are put on every other level, instead of empty tiles.
+    In half of the levels, three tenths of the empty tiles become walls, so there may be no way from one tile to
+    another. Kinds of tile that no generated level has are put on every other level, in place of empty tiles.
     """
     rng, mazes = np.random.default_rng(seed), list[Tiles]()
     for size in SIZES:
@@ -67,13 +67,14 @@ def small_mazes(task: Task, seed: int = 0) -> tuple[Tiles, ...]:
 
 
 def kinds_once(task: Task) -> tuple[int, ...]:
-    """Return the kinds of tile of which no level has two, such as the source."""
+    """Return the kinds of tile that every level has at most once, such as the source."""
     return tuple(np.flatnonzero(task.count_limits[1] <= 1).tolist())
 
 
 @lru_cache(maxsize=64)
 def larger_mazes(task: Task) -> tuple[Tiles, ...]:
-    """Return (N, H, W) levels of a task, larger than `small_mazes`, with and without borders."""
+    """Return random levels of a task that are larger than `small_mazes`, with and without borders: one (N, H, W) array
+    for each shape."""
     rng, by_border = np.random.default_rng(0), list[Tiles]()
     for size in LARGER:
         levels = [[task.generate(rng, 4, size, name, border=border) for border in (True, False)] for name in GENERATORS]
@@ -82,15 +83,22 @@ def larger_mazes(task: Task) -> tuple[Tiles, ...]:
 
 
 def allowed(task: Task, tiles: Tiles) -> NDArray[np.bool_]:
-    """Return which of (N, H, W) mazes have as many tiles of each kind as the task allows, (N,) bool."""
+    """Return for each of (N, H, W) mazes whether its number of tiles of each kind is within the task's limits, (N,)
+    bool."""
     least, most = task.count_limits
     of_each = np.stack([(tiles == kind).sum(axis=(1, 2)) for kind in range(task.n_tiles)], axis=1)
     return np.asarray(((of_each >= least) & (of_each <= most)).all(axis=1))
 
 
 def number_of_mazes(task: Task, n: int) -> int:
-    """Return the number of mazes of n tiles in a row that `every_maze` yields, or an upper bound if the task limits the
-    number of tiles of a kind of which a maze may have several."""
+    """Return the number of mazes of n tiles that `every_maze` yields.
+
+    It is an upper bound if the task limits the number of tiles of a kind that may occur several times.
+
+    Args:
+        task: the task of the mazes.
+        n: the number of tiles, the product of height and width.
+    """
     least, most = task.count_limits
     n_several = int((most > 1).sum())
     free = {n: 1}  # number of tiles without a kind that occurs once -> number of ways to place these kinds
@@ -102,8 +110,10 @@ def number_of_mazes(task: Task, n: int) -> int:
 
 
 def every_maze(task: Task, height: int, width: int) -> Iterator[Tiles]:
-    """Yield every maze of a height and width, solvable or not, in a fixed order, at most `AT_ONCE` at a time, (N, H, W)
-    uint8. Each kind of tile occurs as often as the task allows.
+    """Yield every maze of a height and width, solvable or not, in a fixed order, as arrays of at most `AT_ONCE` mazes,
+    (N, H, W) uint8.
+
+    The number of tiles of each kind is within the task's limits.
 
     Args:
         task: the task of the mazes.
@@ -156,10 +166,10 @@ def _combinations(base: int, n: int, begin: int) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=64)
 def all_mazes(task: Task) -> tuple[Tiles, ...]:
-    """Return the (N, H, W) mazes of each height and width up to `ALL_UP_TO` that have at least two tiles: all or, where
-    there are too many, a sample.
+    """Return all mazes of each height and width up to `ALL_UP_TO`, (N, H, W) uint8 each, except mazes of one tile.
 
-    Each kind of tile occurs as often as the task allows.
+    If there are more than `MOST_MAZES` of one height and width, they are a random sample. The number of tiles of each
+    kind is within the task's limits.
     """
     rng, n_kinds, mazes = np.random.default_rng(0), task.n_tiles, []
     least, most = task.count_limits
@@ -195,8 +205,8 @@ def _drawn(rng: np.random.Generator, n: int, least: np.ndarray, most: np.ndarray
 
 @lru_cache(maxsize=64)
 def mazes_to_try(task: Task) -> tuple[Tiles, ...]:
-    """Return the mazes on which claims about a task are tried, (N, H, W) each: all small ones, then random ones, then
-    larger ones."""
+    """Return the mazes on which claims about a task are tried, as arrays of mazes of one shape, (N, H, W) uint8:
+    `all_mazes`, then `small_mazes`, then `larger_mazes`."""
     by_shape: dict[tuple[int, ...], list[Tiles]] = {}
     for maze in small_mazes(task):
         by_shape.setdefault(maze.shape, []).append(maze)

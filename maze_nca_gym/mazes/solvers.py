@@ -1,18 +1,20 @@
-"""Exact ground truth: distances, shortest paths, eccentricities, diameters.
+"""Exact solutions: distances, shortest paths, eccentricities and diameters.
 
 Every function takes one level, (H, W) tiles, or a batch, (N, H, W), of any height and width, with or without a wall
-border. Nothing ever wraps around an edge. Source and target are free tiles like any other. A path is the set of its
-tiles, and its length counts them, both ends included.
+border. No move wraps around an edge. Source and target are free tiles like any other. A path is the set of its tiles,
+and its length is the number of these tiles, both ends included.
 
-If there are several optima, the *canonical* one is returned. The shortest path starts at the source and takes, at each
-tile, the first direction that stays on a shortest path, in the order up, left, down, right. The diameter path starts at
-the first tile, row by row, whose eccentricity is the diameter, the largest over all connected components. It is the
-canonical shortest path from there to the farthest tile that a breadth-first search finds first. These are the paths
-that networkx finds on the grid graph with nodes in row-major order and neighbours in that order.
+If there are several optima, the *canonical* path is returned. The canonical shortest path starts at the source and
+takes, at each tile, the first direction that stays on a shortest path, in the order up, left, down, right. The diameter
+is the largest eccentricity of a tile over all connected components. The canonical diameter path starts at the first
+tile, row by row, that has this eccentricity. It is the canonical shortest path from there to the farthest tile that a
+breadth-first search finds first. networkx finds the same paths on the grid graph whose nodes are in row-major order and
+whose neighbours are in the order of directions.
 
-Functions whose result depends on the order of directions take another one as `order`, the letters U, L, D and R in any
-order. With "DLRU", the shortest path is the one of a breadth-first search from the source that visits the tile below
-first, then those to the left, to the right and above. They raise ValueError for anything that is no order.
+Functions whose result depends on the order of directions take another order as `order`, the letters U, L, D and R in
+any order. With "DLRU", the shortest path is the path of a breadth-first search from the source that visits the tile
+below first, then the tiles to the left, to the right and above. These functions raise ValueError for anything that is
+no order.
 """
 
 from __future__ import annotations
@@ -36,15 +38,15 @@ def shortest_path(tiles: ArrayLike, order: str = USUAL_ORDER) -> NDArray[np.bool
     """Return the canonical shortest path from source to target.
 
     Args:
-        tiles: (H, W) or (N, H, W) with exactly one source and one target a level.
+        tiles: (H, W) or (N, H, W) uint8 with exactly one source and one target in each level.
         order: order of directions.
 
     Returns:
-        Bool array of the same shape. In a batch, a level whose target is out of reach has no path tile at all:
-        `path.any(axis=(1, 2))` is the mask of solvable levels.
+        Bool array of the same shape. In a batch, the path is empty on a level whose target is out of reach:
+            `path.any(axis=(1, 2))` is the mask of solvable levels.
 
     Raises:
-        ValueError: a single level is unsolvable; any level lacks or repeats source or target.
+        ValueError: a single level is unsolvable, or any level does not have exactly one source and one target.
     """
     tiles, code = _fast_tiles(tiles), order_code(order)
     paths = np.zeros(tiles.shape, _BOOL)
@@ -64,24 +66,24 @@ def shortest_path(tiles: ArrayLike, order: str = USUAL_ORDER) -> NDArray[np.bool
 def shortest_paths_from(
     tiles: ArrayLike, targets: ArrayLike, start: ArrayLike | None = None, order: str = USUAL_ORDER
 ) -> NDArray[np.bool_]:
-    """Return the canonical shortest paths from one tile of a maze to many, in about the time of one.
+    """Return the canonical shortest paths from one tile of a maze to many tiles, in about the time of one path.
 
     >>> from maze_nca_gym.mazes.levels import parse
     >>> shortest_paths_from(parse("S..\\n.#."), [(0, 2), (1, 0)]).astype(int).tolist()
     [[[1, 1, 1], [0, 0, 0]], [[1, 0, 0], [1, 0, 0]]]
 
     Args:
-        tiles: (H, W).
+        tiles: (H, W) uint8.
         targets: (K, 2) integers, the (row, col) of each target.
-        start: (row, col) where all paths start; by default the level's source.
+        start: (row, col) of the tile where all paths start; by default the level's source.
         order: order of directions.
 
     Returns:
-        (K, H, W) bool. A target that is out of reach has no path tile at all.
+        (K, H, W) bool. The path to a target that is out of reach is empty.
 
     Raises:
-        ValueError: `start` or a target is outside the level or on a wall, or there is no `start` and not exactly one
-            source.
+        ValueError: `start` or a target is outside the level or on a wall, or `start` is not given and the level does
+            not have exactly one source.
     """
     level = as_tiles(tiles, ndim=(2,))
     places = as_array(targets, "targets")
@@ -102,14 +104,14 @@ def count_shortest_paths(tiles: ArrayLike) -> float | NDArray[np.float64]:
     6.0
 
     Args:
-        tiles: (H, W) or (N, H, W) with exactly one source and one target a level.
+        tiles: (H, W) or (N, H, W) uint8 with exactly one source and one target in each level.
 
     Returns:
-        A float, for a batch (N,) float64, or 0 where the target is out of reach. Numbers grow exponentially: they are
-        exact below 2**53, rounded above, and infinite from 2**1024 on, such as in empty levels of 520 x 520.
+        A float, or (N,) float64 for a batch; 0 where the target is out of reach. Numbers grow exponentially: they are
+            exact below 2**53, rounded above, and infinite from 2**1024 on, for example in empty levels of 520 x 520.
 
     Raises:
-        ValueError: a level lacks or repeats source or target.
+        ValueError: a level does not have exactly one source and one target.
     """
     tiles = _fast_tiles(tiles)
     levels = tiles if tiles.ndim == 3 else tiles[None]
@@ -120,20 +122,20 @@ def count_shortest_paths(tiles: ArrayLike) -> float | NDArray[np.float64]:
 def sample_shortest_paths(rng: np.random.Generator, tiles: ArrayLike, n: int) -> NDArray[np.bool_]:
     """Return random shortest paths from source to target, all equally likely and independent of each other.
 
-    The draws on a level depend on its place in the batch, not on the other levels nor on `n`: a smaller `n` gives the
-    first ones.
+    The paths on a level depend on its index in the batch, but neither on the other levels nor on `n`: with a smaller
+    `n`, the same first paths are returned.
 
     Args:
         rng: source of all randomness; one number is drawn for each level.
-        tiles: (H, W) or (N, H, W) with exactly one source and one target a level.
+        tiles: (H, W) or (N, H, W) uint8 with exactly one source and one target in each level.
         n: number of paths of each level, at least 1.
 
     Returns:
-        (n, H, W) or (n, N, H, W) bool. In a batch, a level whose target is out of reach has no path tile at all.
+        (n, H, W) or (n, N, H, W) bool. In a batch, the paths are empty on a level whose target is out of reach.
 
     Raises:
-        ValueError: `rng` is no generator, `n` is below 1, a single level is unsolvable, or any level lacks or repeats
-            source or target.
+        ValueError: `rng` is no generator, `n` is below 1, a single level is unsolvable, or any level does not have
+            exactly one source and one target.
     """
     check_rng(rng)
     n = check_count("n", n)
@@ -148,7 +150,7 @@ def sample_shortest_paths(rng: np.random.Generator, tiles: ArrayLike, n: int) ->
 
 
 def _sample(levels: Tiles, seeds: NDArray[np.uint64], n: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the (N,) numbers of shortest paths, and (n, N, H, W) paths drawn by the (N,) seeds."""
+    """Return the (N,) numbers of shortest paths, and (n, N, H, W) paths that are drawn with the (N,) seeds."""
     counts, paths = np.empty(len(levels)), np.zeros((n, *levels.shape), np.bool_)
     malformed = kernels.sample_paths(levels, seeds, counts, paths)
     if malformed >= 0:
@@ -161,12 +163,12 @@ def diameter(tiles: ArrayLike, order: str = USUAL_ORDER) -> NDArray[np.bool_]:
     diameter").
 
     Args:
-        tiles: (H, W) or (N, H, W); mazes need not be connected.
+        tiles: (H, W) or (N, H, W) uint8; mazes need not be connected.
         order: order of directions.
 
     Returns:
-        Bool array of the same shape, of diameter + 1 tiles a level. In a batch, a level without a free tile has no
-        path tile at all: `path.any(axis=(1, 2))` is the mask of solvable levels.
+        Bool array of the same shape; each path has diameter + 1 tiles. In a batch, the path is empty on a level without
+            a free tile: `path.any(axis=(1, 2))` is the mask of solvable levels.
 
     Raises:
         ValueError: a single level has no free tile.
@@ -190,14 +192,15 @@ def distances(tiles: ArrayLike, start: ArrayLike | None = None) -> NDArray[np.in
     """Return the number of moves from `start` to every tile.
 
     Args:
-        tiles: (H, W) or (N, H, W).
-        start: (row, col), or (N, 2) of them for a batch; by default the level's source.
+        tiles: (H, W) or (N, H, W) uint8.
+        start: (row, col), or for a batch also (N, 2) integers, a start for each level; by default each level's source.
 
     Returns:
-        int32 array of the shape of `tiles`, -1 at walls and where `start` does not reach.
+        int32 array of the shape of `tiles`, -1 at walls and at tiles that cannot be reached from `start`.
 
     Raises:
-        ValueError: `start` is outside the level or on a wall, or is not given and a level has not exactly one source.
+        ValueError: `start` is outside the level or on a wall, or `start` is not given and a level does not have exactly
+            one source.
     """
     levels = _as_batch(tiles)
     starts = _sources(levels) if start is None else _check_places("start", levels, start)
@@ -207,10 +210,10 @@ def distances(tiles: ArrayLike, start: ArrayLike | None = None) -> NDArray[np.in
 
 
 def eccentricities(tiles: ArrayLike) -> NDArray[np.int32]:
-    """Return the distance from every tile to the farthest tile that it reaches.
+    """Return the distance from every tile to the farthest tile that can be reached from it.
 
     Args:
-        tiles: (H, W) or (N, H, W).
+        tiles: (H, W) or (N, H, W) uint8.
 
     Returns:
         int32 array of the shape of `tiles`, -1 at walls.
@@ -224,14 +227,14 @@ def eccentricities(tiles: ArrayLike) -> NDArray[np.int32]:
 def is_optimal(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
     """Return whether a set of tiles is *some* optimal solution, canonical or not.
 
-    A level with source and target asks for a shortest path between them, a level without for a diameter path.
+    On a level with source and target, this is a shortest path between them; on a level without, a diameter path.
 
     Args:
-        tiles: (H, W) or (N, H, W).
+        tiles: (H, W) or (N, H, W) uint8.
         path: bool, or 0 and 1, of the same shape.
 
     Returns:
-        A bool, for a batch an (N,) bool array; False where the level is unsolvable.
+        A bool, or an (N,) bool array for a batch; False where the level is unsolvable.
 
     Raises:
         ValueError: the shapes differ, a path has other values, or a level has a source without a target, two sources …
@@ -247,18 +250,18 @@ def is_optimal(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
 
 
 def is_valid(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
-    """Return whether a set of tiles is a path at all, which is known without the solution of the level.
+    """Return whether a set of tiles is a valid path, optimal or not. The solution of the level is not needed for this.
 
-    It is one line of free tiles, without gaps, forks and shortcuts. In a level with source and target it joins them,
-    and may be longer than necessary. In a level without, it is a shortest path between its own ends, as one
-    breadth-first search decides, and may be shorter than the diameter.
+    A valid path is one line of free tiles, without gaps, forks and shortcuts. In a level with source and target it
+    joins them, and may be longer than necessary. In a level without, it is a shortest path between its own ends, which
+    one breadth-first search decides, and it may be shorter than the diameter.
 
     Args:
-        tiles: (H, W) or (N, H, W).
+        tiles: (H, W) or (N, H, W) uint8.
         path: bool, or 0 and 1, of the same shape.
 
     Returns:
-        A bool, for a batch an (N,) bool array.
+        A bool, or an (N,) bool array for a batch.
 
     Raises:
         ValueError: the shapes differ, or a path has other values.
@@ -271,17 +274,18 @@ def is_valid(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
 def best_path(tiles: ArrayLike, values: ArrayLike, order: str = USUAL_ORDER) -> NDArray[np.bool_]:
     """Return the optimal solution, canonical or not, whose tiles have the greatest sum of values.
 
-    With the tiles of some path as values, it is the optimum that shares most of them. A level with source and target
-    asks for a shortest path between them, a level without for a diameter path. Ties go to the path that comes first in
-    the canonical order, so equal values everywhere give the canonical path.
+    For example, if the values are 1 on the tiles of a predicted path and 0 elsewhere, the result is the optimum that
+    shares the most tiles with this path. On a level with source and target, solutions are shortest paths between them;
+    on a level without, diameter paths. If several have the same sum, the first of them in the canonical order is
+    returned, so equal values everywhere give the canonical path.
 
     Args:
-        tiles: (H, W) or (N, H, W), in a batch all with source and target, or none.
+        tiles: (H, W) or (N, H, W) uint8. In a batch, either all levels have source and target, or none has.
         values: finite numbers, of the same shape.
         order: order of directions.
 
     Returns:
-        Bool array of the same shape. In a batch, a level that has no solution has no path tile at all.
+        Bool array of the same shape. In a batch, the path is empty on a level that has no solution.
 
     Raises:
         ValueError: shapes differ, a value is not finite, a single level has no solution, or a level has a source
@@ -316,7 +320,7 @@ def _with_paths(tiles: ArrayLike, path: ArrayLike) -> tuple[Tiles, NDArray[np.bo
 
 
 def _are_paths(levels: Tiles, paths: NDArray[np.bool_], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which sets of tiles are paths of (N,) `lengths` tiles, see `is_valid`."""
+    """Return which sets of tiles are paths with the given (N,) numbers of tiles, see `is_valid`."""
     check = kernels.is_optimal_path
     return np.array([check(*level) for level in zip(levels, paths, lengths, strict=True)], dtype=np.bool_)
 
@@ -352,7 +356,7 @@ def _sources(levels: Tiles) -> NDArray[np.int64]:
 
 
 def _check_places(name: str, levels: Tiles, places: ArrayLike) -> NDArray[np.int64]:
-    """Return (N,) free places of (N, H, W) levels, counted row by row; `name` is what errors call them."""
+    """Return (N,) free places of (N, H, W) levels, counted row by row; messages call them `name`."""
     n, height, width = levels.shape
     array = as_array(places, name)
     if array.dtype.kind not in "iu" or array.shape not in {(2,), (n, 2)}:

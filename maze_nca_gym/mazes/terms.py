@@ -1,7 +1,7 @@
-"""Terms: rules and facts as small trees, which are read off an author's function once and never call it again.
+"""Terms: rules and facts as small trees. An author's function is called once, with symbols, and its result is the term.
 
-A term reads a signal, a relation or a kind of tile at a neighbour, or joins other terms. Everything else (arrays, words
-of bits, patches, weighted sums, solvers, Coq, JavaScript and text) walks the term.
+A term reads a signal, a relation or a kind of tile at a neighbour, or joins other terms. All other code that needs the
+rule (for arrays, words of bits, patches, weighted sums, solvers, Coq, JavaScript and text) walks the term.
 """
 
 from __future__ import annotations
@@ -17,22 +17,25 @@ from numbers import Integral, Rational
 from typing import Any, TypeAlias, cast
 
 Bits: TypeAlias = Any
-"""Booleans in an array, unsigned integers each bit of which is one boolean, or terms in their place."""
+"""Values of rules: booleans in an array, unsigned integers each bit of which is one boolean, or `Term`s as symbols for
+these."""
 BITWISE = (operator.and_, operator.or_, operator.xor, operator.invert)
-"""The operators that apply to each bit of an integer alone."""
+"""The operators that treat each bit of an integer on its own."""
 MOST_WEIGHT = 1 << 53
-"""All weights of a sum and its bound are together below this number, so every reader adds them without an error."""
+"""Upper bound, not included, of the sum of the absolute weights of a threshold and its bound. Below it, floats add them
+without an error."""
 
 
 Read: TypeAlias = Callable[[Any, str], Any]
-"""(signal, relation or `TileKind`, tap) -> its value at that tap: an array, a solver's boolean, or a term."""
+"""A function of (signal, relation or `TileKind`) and a tap that returns the value there: an array, a solver's boolean,
+or a term."""
 
 
 class TileKind(int):
     """The number of a kind of tile, as a type that differs from the number of a signal.
 
     Attributes:
-        name: its name in the rule, such as "SOURCE"; empty if the rule has the number alone.
+        name: the name that the rule gives, such as "SOURCE", or empty if the rule gives only a number.
     """
 
     name: str = ""
@@ -40,13 +43,13 @@ class TileKind(int):
 
 @dataclass(frozen=True)
 class Weighed:
-    """The operator of a linear comparison: whether the weights of the parts that are on add up to at least a number,
-    and at most another.
+    """An operator that compares a weighted sum: whether the weights of the parts that are on add up to a number from
+    `least` to `most`.
 
     Attributes:
         weights: the integer weight of each part.
         least: the least sum.
-        most: the largest sum, or None if there is none.
+        most: the largest sum, or None if the sum has no upper limit.
     """
 
     weights: tuple[int, ...]
@@ -54,25 +57,30 @@ class Weighed:
     most: int | None = None
 
     def __call__(self, *parts: Any) -> Any:
-        """Return the comparison of terms as a term, and that of booleans in their shape."""
+        """Return the comparison: a term if all parts are terms, and else a boolean array of the parts' shape."""
         if all(isinstance(part, Term) for part in parts):
             return Term(join=self, parts=parts)
         total = sum(weight * part for weight, part in zip(self.weights, parts, strict=True))
         return total >= self.least if self.most is None else (total >= self.least) & (total <= self.most)
 
     def contrary(self, parts: tuple[Term, ...]) -> Term:
-        """Return the term that is on where the comparison is false."""
+        """Return the term that is on where the comparison of some parts is false."""
         less = Term(join=Weighed(tuple(-weight for weight in self.weights), 1 - self.least), parts=parts)
         return less if self.most is None else less | Term(join=Weighed(self.weights, self.most + 1), parts=parts)
 
     @property
     def ways(self) -> list[tuple[bool, ...]]:
-        """How each part is read: as it is, negated, both, or not at all."""
+        """For each part, whether the comparison needs it as it is (True), negated (False), both, or, with weight 0, not
+        at all."""
         return [((weight > 0,) if self.most is None else (True, False)) if weight else () for weight in self.weights]
 
 
 def weighed(weights: Sequence[float | Rational], least: float | Rational) -> Weighed:
-    """Return the comparison of a sum of weighted booleans with a number, in whole numbers.
+    """Return the operator that compares a weighted sum of booleans with a number, with all numbers scaled to integers.
+
+    Args:
+        weights: whole numbers or fractions.
+        least: the least sum for which the result is true.
 
     Raises:
         ValueError: no weights; a number that is neither whole nor a `Fraction`; or numbers that are too large.
@@ -97,15 +105,17 @@ def weighed(weights: Sequence[float | Rational], least: float | Rational) -> Wei
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A rule as a tree: a signal, relation or kind of tile read at a tap, or other terms joined by an operator.
+    """A rule as a tree. A term is either a signal, a relation or a kind of tile that is read at a tap, or an operator
+    that joins other terms.
 
-    It is a rule too: called with a view, it returns the same term of what that shows.
+    A term is a rule too: called with a view, it returns the same term with each leaf replaced by the view's value for
+    it.
 
     Attributes:
-        seen: the signal, the relation by its name, or the kind of tile that is read, or None where terms are joined.
-        tap: the tap at which it is read.
-        join: the operator: one of `BITWISE`, or a `Weighed`.
-        parts: the terms that the operator joins; some may be shared.
+        seen: the signal, the name of the relation, or the kind of tile that is read, or None if the term joins others.
+        tap: the tap at which it is read, or "" if the term joins others.
+        join: the operator, one of `BITWISE` or a `Weighed`, or None if the term reads a tile.
+        parts: the terms that the operator joins. Several terms may share a part.
     """
 
     seen: IntEnum | TileKind | str | None = None
@@ -145,8 +155,11 @@ class Term:
         return Term(join=join, parts=(self, *cast(tuple[Term, ...], others)))
 
     def walk(self, known: Container[Term] = ()) -> Iterator[Term]:
-        """Yield each part once, after its own parts, and last the term itself. Parts in `known` are not entered, and
-        more parts may be added to `known` meanwhile."""
+        """Yield all parts of the term, each once and after its own parts. The term itself comes last.
+
+        Args:
+            known: parts that are neither yielded nor entered. The caller may add parts during the walk.
+        """
         # without recursion, as a rule may join thousands of parts one after another; parts are shared, so a walk along
         # all ways to the leaves would take exponential time
         left, done = [(self, False)], set[Term]()
@@ -162,7 +175,7 @@ class Term:
 
     @cached_property
     def operands(self) -> tuple[Term, ...]:
-        """The parts that its operator joins, with nested uses of `&`, `|` and `^` flattened."""
+        """The parts that its operator joins, with nested uses of the same operator (`&`, `|` or `^`) flattened."""
         found, left = list[Term](), [*reversed(self.parts)]
         while left:
             part = left.pop()
@@ -174,13 +187,16 @@ class Term:
 
     @cached_property
     def leaves(self) -> tuple[Term, ...]:
-        """The signals, relations and kinds of tile that it reads, as terms."""
+        """The readings of signals, relations and kinds of tile in the term, as terms."""
         return tuple(part for part in self.walk() if part.seen is not None)
 
     @cached_property
     def polarity(self) -> frozenset[tuple[Term, bool]]:
-        """The signals, relations and kinds of tile that the term reads. Each comes with True if switching it on can
-        only switch the term on, with False if it can only switch the term off, and with both if neither is known."""
+        """The leaves of the term, each paired with the direction in which it acts.
+
+        A leaf comes with True if switching it on can only switch the term on, with False if it can only switch the term
+        off, and in two pairs if neither is known.
+        """
         found = dict[Term, frozenset[tuple[Term, bool]]]()
         for part in self.walk():
             # whether each part is read as it is, negated, or both
@@ -202,12 +218,12 @@ class Term:
 
     @cached_property
     def taps(self) -> frozenset[str]:
-        """The taps at which it reads."""
+        """The taps at which the term reads signals, relations or kinds of tile."""
         return frozenset(leaf.tap for leaf in self.leaves)
 
     @cached_property
     def local_parts(self) -> tuple[Term, ...]:
-        """The largest parts of the term that each read one tile only. Their values determine the value of the term."""
+        """The largest parts of the term that read a single tile each. Their values determine the value of the term."""
         taps = dict[Term, frozenset[str]]()
         for part in self.walk():
             read = {tap for each in part.parts for tap in taps[each]}
@@ -238,16 +254,16 @@ class Term:
         """Return the value of the term, computed from the values of its leaves.
 
         Args:
-            read: (signal, relation or `TileKind`, tap) -> the value there.
+            read: a `Read`, which is called for each leaf.
         """
         return self.value({leaf: read(leaf.seen, leaf.tap) for leaf in self.leaves})
 
     def value(self, known: MutableMapping[Term, Bits]) -> Bits:
-        """Return its value, `Bits` of the shape of the known values.
+        """Return the value of the term, `Bits` of the shape of the known values.
 
         Args:
-            known: the values of all signals, relations and kinds that it reads, or of some of its parts; the values of
-                other parts are added.
+            known: the values of the leaves, or of other parts that make leaves unnecessary. The values of all other
+                parts are added to this mapping.
         """
         for part in self.walk(known):
             assert part.join is not None  # the values of leaves must be known
@@ -256,13 +272,16 @@ class Term:
 
 
 class Tape:
-    """Several rules as one list of operations, in which common parts are read and computed once.
+    """Several rules as one list of operations, in which parts that rules share are read and computed once.
+
+    Args:
+        rules: the rules as terms.
 
     Attributes:
-        steps: the operations: an operator with the steps that it joins; or a reading, with whether it is of a kind of
-            tile, the signal or kind, and the tap.
-        results: the step that is the value of each rule.
-        bitwise: whether each bit of an integer may belong to another map.
+        steps: the operations in order. Each is an operator with the numbers of the steps that it joins; or a reading,
+            as a pair of a bool, whether it reads a kind of tile, and a pair of the signal or kind and the tap.
+        results: for each rule, the number of the step that computes its value.
+        bitwise: whether integers may be used whose bits belong to different maps, because no step is a `Weighed`.
     """
 
     def __init__(self, rules: Iterable[Term]) -> None:
@@ -281,7 +300,7 @@ class Tape:
         """Return the value of each rule, computed from the values of the leaves.
 
         Args:
-            read: (signal or `TileKind`, tap) -> the value there.
+            read: a `Read`, which is called for each leaf.
         """
         values = list[Bits]()
         for join, given in self.steps:
@@ -290,8 +309,11 @@ class Tape:
 
 
 class TileView:
-    """What a rule reads around a tile, as terms: signals and relations, which are off beyond the map's edge, and kinds
-    of tile.
+    """The argument `see` of rules: it returns the signals, relations and kinds around a tile as terms.
+
+    Signals and relations are off beyond the map's edge.
+
+    >>> lambda see: see("WET", "U") & ~see.tile(Tile.WALL)  # a rule: the tile above is wet, and this tile is no wall
 
     Args:
         names: the signals, or the names of the relations, that the rule may read, or None for any signals.
@@ -302,8 +324,15 @@ class TileView:
         self._names = [*names.__members__] if isinstance(names, type) else names
 
     def __call__(self, signal: Any, tap: str = "C") -> Bits:
-        """Return a signal, or the one of a name, of the tile itself, "C", or of its neighbour in one of the
-        `DIRECTIONS`."""
+        """Return a signal or relation at a tap, as a term.
+
+        Args:
+            signal: the signal, or the name of a signal or relation.
+            tap: "C" for the tile itself, or one of `DIRECTIONS` for its neighbour there.
+
+        Raises:
+            TypeError: the rule may read no such signal or relation.
+        """
         found: object = signal
         if isinstance(signal, str) and self._signals is not None:
             found = self._signals.__members__.get(signal)
@@ -317,8 +346,15 @@ class TileView:
         return Term(found, tap)
 
     def tile(self, kind: int, tap: str = "C") -> Bits:
-        """Return whether the tile at a tap is of a kind: its number among the kinds of the task, such as
-        `Tile.WALL`."""
+        """Return whether the tile at a tap is of a kind, as a term.
+
+        Args:
+            kind: the number of the kind among the kinds of the task, such as `Tile.WALL`.
+            tap: "C" for the tile itself, or one of `DIRECTIONS` for its neighbour there.
+
+        Raises:
+            TypeError: `kind` is no integer, or is a signal.
+        """
         if not isinstance(kind, Integral) or (self._signals is not None and isinstance(kind, self._signals)):
             raise TypeError(f"see.tile takes the number of a kind of tile, such as Tile.WALL, got {kind!r}")
         seen = TileKind(kind)
@@ -330,16 +366,16 @@ Rule: TypeAlias = Callable[[TileView], Bits]
 
 
 def term_of(rule: Rule, names: type[IntEnum] | Sequence[str] | None = None, who: str = "a rule") -> Term:
-    """Return a rule as a term: its result when it is called once with symbols. A term is returned unchanged.
+    """Return a rule as a term, by calling it once with symbols. A term is returned unchanged.
 
     Args:
         rule: any rule.
-        names: the signals that the rule may read, or the names of the relations; if None, any signals.
+        names: the signals, or the names of the relations, that the rule may read, or None for any signals.
         who: the rule in words, for messages.
 
     Raises:
-        ValueError: the rule fails, uses operators other than `&`, `|`, `^`, `~` and `threshold`, reads something else,
-            or reads a signal as a kind of tile.
+        ValueError: the rule fails, uses operators other than `&`, `|`, `^`, `~` and `threshold`, reads anything that it
+            may not read, or reads a signal as a kind of tile.
     """
     if isinstance(rule, Term) and (names is None or isinstance(names, type)):
         return rule

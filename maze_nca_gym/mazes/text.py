@@ -1,6 +1,8 @@
-"""Rules and facts as text, and the digests by which a verdict records the question and the rules that it is about.
+"""Rules and facts as text, and SHA-256 digests of these texts. A verdict stores the digests of its question and its
+rules.
 
-A fact is called once, with symbols. Parts that are shared are printed once: a long text is replaced by its digest.
+A fact is called once, with symbols. The text of a part that is longer than `LONGEST` is replaced by its digest, so
+texts of rules with many shared parts stay short.
 """
 
 from __future__ import annotations
@@ -21,19 +23,20 @@ from maze_nca_gym.mazes.relations import Fixpoint, anywhere, has_known_axioms
 from maze_nca_gym.mazes.terms import Term, TileKind, Weighed
 
 LONGEST = 200
-"""Largest number of characters of a printed part; a longer one becomes its digest."""
+"""Largest number of characters in the text of a part; a longer text is replaced by its digest."""
 PACKAGE = __name__.partition(".")[0]
 
 
 def digest(content: Any) -> str:
-    """Return the SHA-256 of JSON-serialisable content, as 64 hexadecimal digits."""
+    """Return the SHA-256 digest of JSON-serialisable content, as 64 hexadecimal digits. The order of keys has no
+    effect."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 MARKS: dict[Any, str] = {and_: "&", or_: "|", xor: "^", invert: "~", add: "+", sub: "-", mul: "*", mod: "%", neg: "-"}
 MARKS |= {lt: "<", le: "<=", gt: ">", ge: ">=", eq: "==", ne: "!="}
 READ = {"tile": "kind ", "inside": "inside", "true": "", "number": "number ", "of_map": "number "}
-"""The text in front of a reading's name."""
+"""The text before the name that is read, by the method of `Picture`."""
 
 
 def _text(found: object) -> str:
@@ -53,17 +56,25 @@ def _text(found: object) -> str:
 
 
 def printed(rule: Term | Callable[..., Any], *given: Any) -> str:
-    """Return a rule, or a fact of a picture and further arguments, as text.
+    """Return a rule or a fact as text.
+
+    Args:
+        rule: a rule as a term, or a function of a picture and further arguments.
+        given: the arguments of the function after the picture.
 
     Raises:
-        TypeError: the fact uses more than operators.
+        TypeError: the function does more than joining the values that it reads by operators.
     """
     return _text(rule.read_by(read_at(SYMBOLS, CENTRE)) if isinstance(rule, Term) else rule(SYMBOLS, *given))
 
 
 def words(term: Term, kinds: Sequence[str]) -> str:
-    """Return a rule as text for people, such as "WET at U & ~wall" or "2 * WET + -1 * wall >= 1", with the names of
-    kinds of tile in `kinds`."""
+    """Return a rule as text for people, such as "WET at U & ~wall" or "2 * WET + -1 * wall >= 1".
+
+    Args:
+        term: the rule.
+        kinds: the names of the kinds of tile, by number.
+    """
     if term.seen is not None:
         name = kinds[term.seen] if isinstance(term.seen, TileKind) else getattr(term.seen, "name", f"{term.seen}")
         return name if term.tap == CENTRE else f"{name} at {term.tap}"
@@ -76,9 +87,10 @@ def words(term: Term, kinds: Sequence[str]) -> str:
 
 
 def printed_ghosts(ghosts: Ghosts) -> list[Any]:
-    """Return the answers, definitions and axioms of ghosts as JSON-serialisable text.
+    """Return the answers, definitions and axioms of ghosts as JSON-serialisable lists of texts.
 
-    The axioms of this package's ghosts follow from the definitions, and are left out where there are any.
+    Ghosts of this package that have definitions are listed without their axioms, because these follow from the
+    definitions.
     """
     answers = [[printed(answer.shown, CENTRE), printed(answer.n_moves)] for answer in ghosts.answers]
     defined = dict[str, list[str]]()
@@ -97,9 +109,11 @@ def printed_ghosts(ghosts: Ghosts) -> list[Any]:
 
 
 def printed_function(function: Any) -> Any:
-    """Return a JSON-serialisable description that identifies a function. It contains the function's rules if it is a
-    fixpoint, or its name in this package, in both cases with the arguments that are given already. None for a user's
-    own function."""
+    """Return a JSON-serialisable description that identifies a function, or None for a user's own function.
+
+    The description of a fixpoint contains its rules, and of any other function of this package its name. For a
+    `partial`, the bound arguments are added.
+    """
     if isinstance(function, partial):
         inner = printed_function(function.func)
         given = [list(function.args), function.keywords]
@@ -116,7 +130,15 @@ def printed_function(function: Any) -> Any:
 
 
 def printed_answers(solve: Callable[[Tiles], NDArray[np.bool_]], levels: Iterable[Tiles]) -> list[str]:
-    """Return a digest of the answers of a function for each batch of (N, H, W) levels; where it fails, its error."""
+    """Return digests of the answers of a function on mazes.
+
+    Args:
+        solve: function of (N, H, W) tiles that returns bool answers.
+        levels: batches of mazes, (N, H, W) uint8 each.
+
+    Returns:
+        For each batch, the digest, or the name of the error's type if the function fails.
+    """
 
     def answers_of(tiles: Tiles) -> str:
         try:
