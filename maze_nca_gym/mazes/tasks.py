@@ -1,4 +1,5 @@
-"""Tasks, which are questions about mazes: the package's two, and those that users register."""
+"""Tasks: questions about mazes. The package has two, the shortest path and the diameter, and users register their
+own."""
 
 from __future__ import annotations
 
@@ -38,56 +39,62 @@ from maze_nca_gym.support.names import check_count, check_flag, unknown_name
 from maze_nca_gym.support.options import ReadOnly
 
 Rank: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], NDArray[np.int64]]
-"""(N, H, W) tiles and bool paths -> (N,) int64, 0 for an invalid path, and more for a better one."""
+"""A function of (N, H, W) tiles and bool paths that returns (N,) int64: 0 for an invalid path, and a larger number for
+a better path."""
 MANY = np.iinfo(np.int64).max
-"""The largest number of tiles of a kind where there is no limit."""
+"""The largest number of tiles of a kind whose number is not limited."""
 COUNTS = {"one": (1, 1), "at least one": (1, MANY), "at most one": (0, 1), "any": (0, MANY)}
-"""The least and largest number of tiles of a kind, by the words that `Task.counts` has for them."""
+"""The least and largest number of tiles of a kind, by the words that `Task.counts` uses."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A question about mazes whose answer is a set of tiles, called the path, or one for each of several channels.
+    """A question about mazes whose answer is a set of tiles, called the path, or several such sets, one for each
+    channel.
 
     Attributes:
-        name: its name in environments, policies and level sets. It ends with the order of directions, unless that is
-            the usual one.
-        kinds: the T kinds of tile of its levels, at most 64: a tile's value is its index among them, and each is a
-            channel of the one-hot maze. The first two are always empty and wall. With source and target after them,
-            generated levels have one of each, joined by a path; all further kinds are the task's own.
-        answers: names of the K channels of an answer, which are the first of a state. Where K is 1, answers are
-            (N, H, W) everywhere; with more, such as the way to a key and the way on from there, they are (N, K, H, W).
-        mark: (rng, (N, H, W) generated tiles) -> the task's levels, of the same shape: puts its own kinds of tile, or
-            more targets, on levels that any generator has made. What it returns must be solvable. It is not called for
-            levels that users give. None if generated levels are the task's as they are.
+        name: its name in environments, policies and level sets. A task with another than the usual order of directions
+            has the order at the end of its name.
+        kinds: the T kinds of tile of its levels, at most 64. The value of a tile is its index among them, and each kind
+            is a channel of the one-hot maze. The first two are always empty and wall. With source and target as the
+            next two, generated levels have one of each, joined by a path. All further kinds are the task's own.
+        answers: names of the K channels of an answer, which are the first channels of a state. Answers are (N, H, W)
+            everywhere if K is 1, and otherwise (N, K, H, W). For example, an answer can have a channel for the way to a
+            key and a channel for the way on from there.
+        mark: function of a random generator and (N, H, W) generated tiles that returns the task's levels in the same
+            shape, with its own kinds of tile or more targets added. The returned levels must be solvable. It is not
+            called for levels that users give. None if generated levels need no changes.
         counts: how many tiles of a kind each level has, by the kind's name: "one", "at least one", "at most one" or
-            "any". Levels with more or fewer are refused wherever they come from, and proofs may rely on these numbers.
-            If the task has a source, a target and no `mark`, the default is one of each, and any number of tiles of
-            other kinds; otherwise any number of all kinds. A specification that is only true of levels with at most
-            one tile of a kind, such as `ghosts.canonical_path` of its start, limits the number too.
+            "any". All levels with another number are refused, and proofs may use these numbers. The default is "one"
+            for source and target if the task has both and no `mark`, and "any" for all other kinds. If the
+            specification is only true of levels with at most one tile of a kind, such as the start of
+            `ghosts.canonical_path`, the number is limited to one as well.
         n_channels: default number of state channels of its environments, enough for the hand-coded automaton.
-        solve: (N, H, W) tiles -> bool canonical solutions, (N, H, W) or with several channels (N, K, H, W), empty where
-            there is none. It may take an `order` of directions.
-        is_optimal: (N, H, W) tiles and bool paths of that shape -> (N,) bool, whether each is some optimal solution. By
-            default only the canonical one is.
-        usual_length: approximate number of tiles on the longest solutions of the paper's mazes at size 16, of all
-            channels.
-        default_steps: iterations at size 16 for a model that states no number itself.
-        found: the text of the window when the answer is correct.
-        may_be_empty: whether an empty answer is valid, such as for dead ends in a maze without any. If False, a level
-            whose answer is empty is unsolvable, and refused. `scoring` says how an empty answer is measured.
-        guidance: (N, H, W) tiles -> `Guidance`, or its (N, G, H, W) bool channels alone, which count from the start:
-            further facts about every tile, from which networks learn far faster. None if the task has no guidance. It
-            may take an `order` of directions.
+        solve: function of (N, H, W) tiles that returns the canonical solutions as bool, (N, H, W) or with K channels
+            (N, K, H, W). The solution of a level that has none is empty. The function may take an `order` of
+            directions.
+        is_optimal: function of (N, H, W) tiles and bool paths of the answers' shape that returns (N,) bool: whether
+            each path is some optimal solution. By default only the canonical solution is optimal.
+        usual_length: approximate number of tiles, summed over all channels, on the longest solutions of the paper's
+            mazes at size 16.
+        default_steps: number of iterations at size 16 for a model that does not define its own.
+        found: the text that the window shows when the answer is correct.
+        may_be_empty: whether an empty answer is valid, for example the dead ends of a maze without any. If False, a
+            level with an empty answer is unsolvable, and is refused. `scoring` describes how an empty answer is
+            measured.
+        guidance: function of (N, H, W) tiles that returns further facts about every tile, from which networks learn far
+            faster. It returns a `Guidance`, or (N, G, H, W) bool channels alone, which then count from the first
+            iteration. It may take an `order` of directions. None if the task has no guidance.
         guided: names of the G channels of the guidance.
-        rank: (N, H, W) tiles and bool paths -> (N,) int64 ranks by which the best of several paths is chosen without
-            knowing the solution: 0 for an invalid path, and more for a better one. None if there is no such rank, as
-            with several channels.
-        order: order of directions of its canonical solutions, see `solvers`.
-        specification: () -> the task's `Ghosts`, with one of `Ghosts.answers` for each channel: the answer in terms of
-            facts about the maze, which a proof must show that an automaton draws (`relations`). It may take an `order`
-            of directions. By default the specification of `solve` if that is a `relations.fixpoint`, else None: then no
-            automaton can be proven correct, only tried.
+        rank: function of (N, H, W) tiles and bool paths that returns (N,) int64 ranks, by which the best of several
+            paths is chosen without the solution: 0 for an invalid path, and a larger number for a better path. None if
+            there are no ranks, as for every task with several channels.
+        order: the order of directions of its canonical solutions, see `solvers`.
+        specification: function without arguments that returns the task's `Ghosts`, with an entry in `Ghosts.answers`
+            for each channel. They state the answer in terms of facts about the maze (`relations`), and a proof must
+            show that an automaton draws this answer. It may take an `order` of directions. The default is the
+            specification of `solve` if that is a `relations.fixpoint`, and else None: then automata can be tested but
+            not proven correct.
     """
 
     name: str
@@ -123,10 +130,8 @@ class Task:
         """Check values whose errors would be hard to explain later.
 
         Raises:
-            ValueError: no name, or one that ends with another order; a number below 1; kinds of tile that do not begin
-                with empty and wall, two that share a name or a letter, or a fixpoint that reads others; `counts` of an
-                unknown kind, or other words than those of `COUNTS`; no answer, two of one name, more than channels, or
-                several with a `rank`; or guidance without names of its channels.
+            ValueError: the message names the attribute and the allowed values. For example, a name ends with another
+                order, two kinds of tile share a letter, or an answer has more channels than a state.
         """
         if self.is_optimal is None or getattr(self.is_optimal, "__func__", None) is Task._is_canonical:
             # that of another task, if `replace` made this one of it
@@ -174,10 +179,15 @@ class Task:
             self.check_kind("a rule of its fixpoint", number, name)
 
     def check_kind(self, who: str, number: int, name: str = "") -> None:
-        """Check that the task has a kind of tile of a number, and with a name if one is given.
+        """Check that the task has a kind of tile.
+
+        Args:
+            who: the beginning of the message: the reader of the kind, such as "a rule of its fixpoint".
+            number: the number of the kind.
+            name: the name that the kind must have, or "" for any name.
 
         Raises:
-            ValueError: it has no such kind; the message begins with `who`, which reads it.
+            ValueError: the task has no such kind.
         """
         kinds = [kind.name.lower() for kind in self.kinds]
         # Tile.SOURCE is 2, which may be another kind of the task
@@ -195,16 +205,17 @@ class Task:
 
     @property
     def n_tiles(self) -> int:
-        """T, the number of kinds of tile, each a channel of the one-hot maze."""
+        """T, the number of kinds of tile. Each kind is a channel of the one-hot maze."""
         return len(self.kinds)
 
     @cached_property
     def ghosts(self) -> Ghosts | None:
-        """The result of `specification`, whose answers are read once, or None if the task has none.
+        """The ghosts that `specification` returns, or None if the task has no specification. Each fact of the answers
+        is called once, with symbols.
 
         Raises:
-            ValueError: it is no `Ghosts` with an answer for each channel, or an answer does more than to join what it
-                reads by operators.
+            ValueError: the result is no `Ghosts` with an answer for each channel, or an answer does more than joining
+                the values that it reads by operators.
         """
         if self.specification is None:
             return None
@@ -217,7 +228,7 @@ class Task:
 
     @cached_property
     def count_limits(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The least and the largest number of tiles of each of the T kinds that a level may have, each (T,)."""
+        """The least and the largest number of tiles of each kind that a level may have, two (T,) int64 arrays."""
         usual = dict.fromkeys(("source", "target"), "one") if self.has_endpoints and self.mark is None else {}
         counts = [COUNTS[{**usual, **self.counts}.get(kind.name, "any")] for kind in self.kinds]
         least, most = np.array(counts, np.int64).T.copy()
@@ -227,38 +238,42 @@ class Task:
 
     @cached_property
     def _limited(self) -> tuple[tuple[int, int, int], ...]:
-        """The kinds of tile whose number is limited, each with its `count_limits`."""
+        """The kinds of tile whose number is limited, each as (kind, least, most)."""
         limits = enumerate(zip(*(limit.tolist() for limit in self.count_limits), strict=True))
         return tuple((kind, *limit) for kind, limit in limits if limit != COUNTS["any"])
 
     @property
     def drawn(self) -> int | slice:
-        """Index of the channels of a state that draw the answer: 0, or the first K. `states[:, task.drawn]` is
-        (N, H, W) or (N, K, H, W)."""
+        """Index of the channels of a state that draw the answer: 0, or a slice of the first K. `states[:, task.drawn]`
+        is (N, H, W) or (N, K, H, W)."""
         return 0 if len(self.answers) == 1 else slice(len(self.answers))
 
     def check_channels(self, n_channels: int | None) -> int:
-        """Return the number of channels of a state, by default the task's.
+        """Return the number of channels of a state: `n_channels`, or the task's default if that is None.
 
         Raises:
-            ValueError: fewer channels than an answer has.
+            ValueError: a state would have fewer channels than an answer.
         """
         return check_count("n_channels", self.n_channels if n_channels is None else n_channels, len(self.answers))
 
     def shape_of_answers(self, n: int, height: int, width: int) -> tuple[int, ...]:
-        """Return the shape of the answers of n levels, (n, H, W) or (n, K, H, W)."""
+        """Return the shape of the answers of n levels with H rows and W columns, (n, H, W) or (n, K, H, W)."""
         return (n, height, width) if len(self.answers) == 1 else (n, len(self.answers), height, width)
 
     def to_text(self, level: Tiles, answer: NDArray[np.bool_]) -> str:
-        """Return an (H, W) level and an answer, (H, W) or (K, H, W) bool, drawn as text: a drawing for each channel,
-        with its name above where there are several."""
+        """Return a level with its answer as text.
+
+        Args:
+            level: (H, W) uint8.
+            answer: (H, W) or (K, H, W) bool. With K channels, the text has a drawing for each channel, below its name.
+        """
         if answer.ndim == 2:
             return to_text(level, answer, self.letters)
         drawings = zip(self.answers, answer, strict=True)
         return "\n\n".join(f"{name}:\n{to_text(level, path, self.letters)}" for name, path in drawings)
 
     def in_a_line(self, level: Tiles) -> str:
-        """Return the text of an (H, W) level in one line, with slashes between rows."""
+        """Return the letters of an (H, W) level in one line, with slashes between rows, such as "S.#/..T"."""
         return "/".join("".join(self.kinds[kind].letter for kind in row) for row in level.tolist())
 
     @property
@@ -268,14 +283,14 @@ class Task:
 
     @property
     def is_plain(self) -> bool:
-        """Whether its levels are like those of the package's tasks: one source and one target, or neither, and no other
-        marks."""
+        """Whether its levels have the kinds of tile of the package's tasks (empty and wall, perhaps with source and
+        target), and the task has no `mark`."""
         return self.kinds in (KINDS, KINDS[:2]) and self.mark is None
 
     @property
     def letters(self) -> str:
-        """The letters that may occur in the drawing of a level, one for each kind of tile, and for ends, which
-        `prepare` clears."""
+        """The letters that may occur in the drawing of a level that a user gives: a letter for each kind of tile, and
+        the letters of source and target even if `prepare` clears these."""
         return "".join(kind.letter for kind in self._given_kinds)
 
     @property
@@ -284,16 +299,16 @@ class Task:
 
     @property
     def question(self) -> str:
-        """The name without the order of directions, which is the same in all orders."""
+        """The name without the order of directions, such as "shortest-path" for "shortest-path-DLRU"."""
         return split_order(self.name)[0]
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the question, as 64 hexadecimal digits: of the kinds of tile, how many there are, the answers, and
-        the rules by which they are found; not of the name.
+        """SHA-256 of the question, as 64 hexadecimal digits. It depends on the kinds of tile, their numbers, the
+        answers, and the rules that determine the answers, but not on the name.
 
-        A fixpoint and a specification are known by their rules, a function of this package by its name. A `solve` of a
-        user's own is known by its answers on about a hundred generated levels of up to 26 x 26 tiles.
+        Rules of a fixpoint and of a specification are included as text, and a function of this package by its name. A
+        user's own `solve` is included by its answers on about a hundred generated levels of up to 26 x 26 tiles.
         """
         solve = printed_function(self.solve)
         if solve is None:
@@ -319,7 +334,7 @@ class Task:
         'shortest-path-DLRU'
 
         Raises:
-            ValueError: `order` is no order of directions, or the task's `solve` takes none.
+            ValueError: `order` is no order of directions, or the task's `solve` has no parameter `order`.
         """
         name = with_order(self.name, order)
         if order == self.order:
@@ -357,34 +372,38 @@ class Task:
 
     @property
     def judge(self) -> IsOptimal | None:
-        """The argument `is_optimal` of `scoring.score`: the task's own, or None if the compiled kernels decide it
-        themselves."""
+        """The argument `is_optimal` of `scoring.score`: the task's own function, or None if the compiled kernels decide
+        the same."""
         compiled = self.is_optimal is solvers.is_optimal and self.is_plain and not self.may_be_empty
         return None if compiled and len(self.answers) == 1 else self.is_optimal
 
     def check_one_channel(self, otherwise: str) -> None:
         """Check that answers have one channel, for callers that cannot take several.
 
+        Args:
+            otherwise: the end of the message: the consequence of several channels, such as "its levels cannot evolve".
+
         Raises:
-            ValueError: they have more; the message says by `otherwise` what is then impossible.
+            ValueError: answers have several channels.
         """
         if len(self.answers) > 1:
             have = f"{len(self.answers)} channels, {', '.join(self.answers)}"
             raise ValueError(f"answers of the task {self.name!r} have {have}: {otherwise}")
 
     def prepare(self, tiles: Tiles) -> Tiles:
-        """Return (N, H, W) levels that users give as levels of this task: without source and target if the task has
-        none.
+        """Return (N, H, W) levels that users give as levels of this task. Source and target are cleared if the task
+        does not have them.
 
         Raises:
-            ValueError: a tile of another kind, or a level with more or fewer tiles of a kind than `counts` allows.
+            ValueError: a level has a tile of another kind, or a number of tiles of a kind that `counts` does not allow.
         """
         self.check_kinds(tiles)
         self.check_counts(tiles)
         return clear_endpoints(tiles) if self.kinds == KINDS[:2] else tiles
 
     def check_kinds(self, tiles: Tiles) -> None:
-        """Check the values of (N, H, W) tiles; source and target are allowed where `prepare` clears them.
+        """Check that (N, H, W) tiles are of the task's kinds. Source and target are also allowed if `prepare` clears
+        them.
 
         Raises:
             ValueError: a tile of another kind.
@@ -395,10 +414,10 @@ class Task:
             raise ValueError(f"tiles of the task {self.name!r} are 0 to {len(known) - 1} ({names}), got {tiles.max()}")
 
     def check_counts(self, tiles: Tiles) -> None:
-        """Check how many tiles of each kind an (H, W) level or (N, H, W) levels have.
+        """Check the number of tiles of each kind in an (H, W) level or in (N, H, W) levels.
 
         Raises:
-            ValueError: a level has more or fewer than `counts` allows; the message has its index.
+            ValueError: a level has a number of tiles that `counts` does not allow; the message has the level's index.
         """
         levels, size, limited = tiles.reshape(-1, *tiles.shape[-2:]), tiles.shape[-2] * tiles.shape[-1], self._limited
         if len(levels) == 1 and all(least <= np.count_nonzero(levels == k) <= most for k, least, most in limited):
@@ -419,21 +438,29 @@ class Task:
     def generate(
         self, rng: np.random.Generator, n: int, size: Size = 16, generator: str = "random", **options: Any
     ) -> Tiles:
-        """Return n levels of this task, (n, H, W) uint8: levels of a generator, with the task's marks.
+        """Return n levels of this task, (n, H, W) uint8: levels of a generator, changed by `mark`.
+
+        Args:
+            rng: source of all randomness.
+            n: number of levels.
+            size: number of rows and columns, or a pair of both.
+            generator: name of a generator, such as "perfect".
+            options: options of the generator.
 
         Raises:
-            ValueError: an unknown generator or option, a bad value, or levels that are none of the task.
+            ValueError: an unknown generator or option, a bad value, or `mark` returns levels that the task does not
+                allow.
         """
         if "endpoints" in options:
             raise ValueError(f"endpoints is no option here: the task {self.name!r} decides it")
         return self.marked(rng, generate(rng, n, size, generator, endpoints=self.has_endpoints, **options))
 
     def marked(self, rng: np.random.Generator, tiles: Tiles) -> Tiles:
-        """Return (N, H, W) generated levels with the task's marks.
+        """Return (N, H, W) generated levels changed by `mark`, or unchanged if the task has no `mark`.
 
         Raises:
-            ValueError: `mark` returns something other than tiles of the task in the same shape, or the levels have more
-                or fewer tiles of a kind than `counts` allows.
+            ValueError: `mark` does not return uint8 tiles of the same shape, or the levels have a number of tiles of a
+                kind that `counts` does not allow.
         """
         if self.mark is None or not len(tiles):
             self.check_counts(tiles)
@@ -461,8 +488,8 @@ class Task:
         return targets
 
     def is_answer(self, targets: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which of the (N, ...) bool results of `solve` are answers, (N,) bool: all that are not empty or, with
-        `may_be_empty`, all."""
+        """Return which of (N, ...) bool results of `solve` are answers, (N,) bool: all of them with `may_be_empty`, and
+        else the results that are not empty."""
         return np.asarray((lengths_of(targets) > 0) | self.may_be_empty)
 
     def why_unsolvable(self, level: Tiles) -> str:
@@ -476,9 +503,10 @@ class Task:
 
 
 def solved(task: Task, tiles: Tiles) -> tuple[Tiles, NDArray[np.bool_]]:
-    """Return those of (N, H, W) levels to which a task's `solve` has an answer, and the answers, (M, ...) bool.
+    """Return the (N, H, W) levels that a task's `solve` can solve, (M, H, W) uint8, and the answers, (M, ...) bool.
 
-    A level for which `solve` raises an error has none: it may read kinds of tile that `mark` never draws.
+    A level for which `solve` raises an error is left out, because `solve` may require kinds of tile that `mark` never
+    draws.
     """
     try:
         targets = task.solve(tiles.copy())
@@ -495,17 +523,18 @@ def solved(task: Task, tiles: Tiles) -> tuple[Tiles, NDArray[np.bool_]]:
 def of_each(function: Callable[..., Any]) -> Callable[..., NDArray[Any]]:
     """Return a function of many levels that calls a function of one level for each, and caches its last results.
 
-    So `solve` and `is_optimal` may be plain Python, such as a search with a heap.
+    With it, `solve` and `is_optimal` may be plain Python, such as a search with a heap.
 
     >>> Task(solve=of_each(solve_one), is_optimal=of_each(judge_one), ...)
 
     Args:
         function: takes an (H, W) level, perhaps an (H, W) or (K, H, W) bool path, as copies, and keywords such as
-            `order`; returns an array or a number, the same for the same level, of one shape for all levels of a shape.
+            `order`. It returns an array or a number, always the same for the same level, and of one shape for all
+            levels of a shape.
 
     Returns:
-        A function of (N, H, W) levels, and paths, that stacks the results, (N, ...). Without any level, the result is
-        (0, H, W) bool, as for `solve`, or with paths (0,) bool, as for `is_optimal`.
+        A function of (N, H, W) levels, and paths, that stacks the results, (N, ...). If there are no levels, it returns
+            (0, H, W) bool, as for `solve`, or with paths (0,) bool, as for `is_optimal`.
     """
 
     @lru_cache(maxsize=16_384)  # more than the small mazes on which a task and its automata are tried
@@ -569,15 +598,14 @@ _TINY = ["#####\n#S..#\n#.#.#\n#..T#\n#####", "#####\n#S.##\n##..#\n#..T#\n#####
 
 
 def register_task(task: Task) -> Task:
-    """Register a task of your own, whose name then works everywhere: environments, models, training, evaluation,
-    evolution.
+    """Register a task of your own. Environments, models, training, evaluation and evolution then accept its name.
 
-    New processes, such as those of asynchronous environments, must register it again.
-
-    Its functions are tried on two tiny levels.
+    New processes, such as those of asynchronous environments, must register it again. The task's functions are tried on
+    two tiny levels.
 
     Raises:
-        ValueError: the name of a task of this package, or functions that return something else than they should.
+        ValueError: a task of this package has the name, or a function returns another type, shape or value than it
+            should.
     """
     if not isinstance(task, Task):
         raise ValueError(f"a Task is expected, got {task!r}")
@@ -608,12 +636,13 @@ def _try_out(name: str, task: Task) -> None:
 
 @lru_cache(maxsize=64)
 def check_specification(task: Task) -> None:
-    """Check on small mazes that a task's specification, if it has one, agrees with `solve`, and that its axioms hold.
+    """Check on small mazes that a task's specification agrees with `solve` and that its axioms are true. A task without
+    a specification passes.
 
     Mazes without an answer are left out.
 
     Raises:
-        ValueError: they disagree, or an axiom is false; the message draws a maze.
+        ValueError: specification and `solve` disagree, or an axiom is false; the message draws a maze.
     """
     ghosts = task.ghosts
     if ghosts is None:
@@ -666,7 +695,7 @@ TASKS = OrderedRegistry("task", {task.name: task for task in (SHORTEST_PATH, DIA
 
 
 def find_task(task: str | Task, order: str | None = None) -> Task:
-    """Return a task, given by its name or itself, in another order of directions if one is given.
+    """Return a task by its name, or a `Task` itself, in another order of directions if `order` is given.
 
     Raises:
         ValueError: an unknown name, or an order that the task does not have.
@@ -676,10 +705,10 @@ def find_task(task: str | Task, order: str | None = None) -> Task:
 
 
 def usual_task(n_tiles: int) -> Task:
-    """Return the first task whose mazes have this many kinds of tile; the package's own tasks come first.
+    """Return the first task whose mazes have `n_tiles` kinds of tile. The package's own tasks come first.
 
     Raises:
-        ValueError: no task has that many.
+        ValueError: no task has this number of kinds.
     """
     for task in TASKS.values():
         if task.n_tiles == n_tiles:
@@ -689,11 +718,11 @@ def usual_task(n_tiles: int) -> Task:
 
 
 def task_of_levels(levels: LevelSet) -> Task:
-    """Return the task that a set names, as sets written by `generate` do; else shortest path if any of its levels has a
-    source or a target, or else diameter.
+    """Return the task that a level set names, as sets written by `generate` do. For a set that names no task, this is
+    the shortest path if any of its levels has a source or a target, and else the diameter.
 
     Raises:
-        ValueError: it names an unknown task.
+        ValueError: the set names an unknown task.
     """
     usual = usual_task(len(KINDS) if (levels.tiles >= Tile.SOURCE).any() else 2)
     return find_task(levels.config.get("task", usual.name))

@@ -1,10 +1,15 @@
-"""Mazes of cells and walls by the rules of other work, in which the ends are cells and the walk's first cell matters.
+"""Mazes of cells and walls by the rules of other work. Their ends are cells, and the cell at which the carving begins
+matters.
 
-DT-Net (arXiv 2202.05826, `make_mazes.py` of easy-to-hard-data) carves depth first from the start, which makes it a dead
-end almost always. NeuralSolver (arXiv 2402.15393, `make_1s_maze.py`) carves from a third cell. On Logical Extrapolation
-for Mazes (arXiv 2410.03020) takes any start, and opens further walls. Gated Path Planning Networks (arXiv 1806.06408,
-`utils/maze.py`) carve from the top left cell and then open any share of all tiles. Bases of edit streams are carved by
-Kruskal's algorithm. Their seeds are not published, so these levels follow the same rules but are not the same.
+- DT-Net (arXiv 2202.05826, `make_mazes.py` of easy-to-hard-data) carves depth first from the start, so the start is
+  nearly always a dead end.
+- NeuralSolver (arXiv 2402.15393, `make_1s_maze.py`) carves depth first from a third cell.
+- On Logical Extrapolation for Mazes (arXiv 2410.03020) takes any cell as start, and opens further walls.
+- Gated Path Planning Networks (GPPN, arXiv 1806.06408, `utils/maze.py`) carve from the top left cell, and then open a
+  random share of all tiles.
+- The first mazes of edit streams are carved by Kruskal's algorithm.
+
+The published sets have no published seeds, so these levels follow the same rules but are not the same.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from maze_nca_gym.mazes.solvers import distances
 
 
 def rngs(name: str, n: int) -> list[np.random.Generator]:
-    """Return a generator of random numbers for each of the first `n` levels of a set."""
+    """Return a random generator for each of the first `n` levels of the set `name`."""
     return [np.random.default_rng(named_seed(f"benchmark {name}", i)) for i in range(n)]
 
 
@@ -29,9 +34,10 @@ def _carve(uniforms: NDArray[np.float64], roots: NDArray[np.intp], cells: int) -
     """Return (N, S, S) perfect mazes of `cells` x `cells` cells without a border, carved depth first from the roots.
 
     Args:
-        uniforms: (N, cells**2) in [0, 1), one for each cell that is carved; a level's first becomes that of its root.
+        uniforms: (N, cells**2) in [0, 1), a number for each cell that is carved. The first number of each level is
+            overwritten so that it selects the root.
         roots: (N,) numbers of cells, row by row.
-        cells: cells in a row.
+        cells: number of cells in a row.
     """
     inner = np.full((len(roots), 2 * cells - 1, 2 * cells - 1), Tile.WALL, np.uint8)
     uniforms[:, 0] = (roots + 0.5) / cells**2  # the kernel takes the first one for the cell to begin with
@@ -40,13 +46,13 @@ def _carve(uniforms: NDArray[np.float64], roots: NDArray[np.intp], cells: int) -
 
 
 def draw_mazes(draws: Sequence[np.random.Generator], cells: int, root: str | None, loops: float) -> Tiles:
-    """Return a level for each source of randomness, (N, 2 * cells + 1, 2 * cells + 1) uint8 with a border.
+    """Return a maze of cells for each of N random generators, (N, 2 * cells + 1, 2 * cells + 1) uint8 with a border.
 
     Args:
-        draws: the N sources, at least one.
+        draws: the random generators, at least one.
         cells: number of cells in a row.
-        root: the cell from which the maze is carved depth first: "start", "third" (a cell that is neither end), or
-            "any", or None for Kruskal's algorithm, which has no such cell.
+        root: the cell from which the maze is carved depth first: "start", "any", or "third" (a cell that is neither
+            start nor goal). None carves by Kruskal's algorithm, which has no such cell.
         loops: the probability with which a wall between two cells is opened afterwards.
     """
     n = len(draws)
@@ -69,11 +75,16 @@ def draw_mazes(draws: Sequence[np.random.Generator], cells: int, root: str | Non
 
 
 def news_levels(side: int, name: str, n: int) -> Tiles:
-    """Return the first `n` levels of a set as GPPN draws them, (n, side, side) uint8.
+    """Return the first `n` levels of a set by GPPN's rule, (n, side, side) uint8.
 
-    Cells are at odd rows and columns, so an even side leaves the last row and column without a border. A random share
-    of the tiles of each level, except the outermost, is opened, and so is the goal. GPPN's policies are asked for the
-    first move from every tile; here the source is a random tile that can reach the goal, so the mean is the same.
+    Cells are at odd rows and columns, so with an even side the last row and column have no border. A random share of
+    the tiles of each level, except the outermost, is opened, and so is the goal. GPPN's policies must name the first
+    move from every tile. Here the source is a random tile that can reach the goal, so the mean score is the same.
+
+    Args:
+        side: number of rows and of columns.
+        name: the name of the set, which seeds its levels.
+        n: number of levels.
     """
     cells, levels = side // 2, np.full((n, side, side), Tile.WALL, np.uint8)
     for rng, level in zip(rngs(name, n), levels, strict=True):
@@ -90,10 +101,11 @@ def news_levels(side: int, name: str, n: int) -> Tiles:
 
 
 def from_every_tile(tiles: Tiles) -> Tiles:
-    """Return copies of (N, H, W) levels, one for each tile from which the target can be reached, with the source there.
+    """Return copies of (N, H, W) levels with other sources: a copy for each tile from which the target can be reached,
+    with the source there.
 
     Returns:
-        (M, H, W) uint8, the levels of the first maze first, row by row.
+        (M, H, W) uint8, the copies of the first level first, row by row.
     """
     levels = []
     for level in tiles:

@@ -1,10 +1,10 @@
-"""Maze-Hard drawn again: open grids without a border on which start and goal are far apart, and nearly every answer is
-a tie.
+"""Maze-Hard generated again: open grids without a border, with start and goal far apart. Nearly every level has several
+shortest paths.
 
-The procedure is Searchformer's (arXiv 2402.14083), of which HRM (arXiv 2506.21734) keeps the longest.
-A layout has 30 x 30 tiles, no border, and 270 to 450 walls. It gets up to 100 random pairs of start and goal, and is
-kept with the first that is far enough apart. About one layout in a thousand has such a pair, so the package stores
-which ones do instead of searching each time.
+Levels are drawn by Searchformer's procedure (arXiv 2402.14083), and as in HRM (arXiv 2506.21734) only those with the
+longest paths are used. A layout has 30 x 30 tiles, no border, and 270 to 450 walls. It gets up to 100 random pairs of
+start and goal, and becomes a level with the first pair that is far enough apart. About one layout in a thousand has
+such a pair, so the package stores the numbers of these layouts instead of searching each time.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.solvers import distances
 
 SIDE = 30
-"""Rows and columns; there is no border."""
+"""Number of rows and of columns; there is no border."""
 FEWEST_WALLS, MOST_WALLS = 270, 450
 """Range of the number of walls, drawn uniformly."""
 PAIRS = 100
-"""Pairs of start and goal that a layout gets."""
+"""Largest number of pairs of start and goal that are tried on a layout."""
 LEAST_MOVES = {"test": 109, "train": 111}
-"""Split -> fewest moves of a shortest path with which a level is kept.
+"""Fewest moves on the shortest path of a level, by split.
 
-The shortest of the original's 2,000 paths have 109 moves, which are 110 tiles. The levels for training stay as they
-were when `nca-shortest-path-hard` learned from them.
+The shortest of the original's 2,000 paths have 109 moves, which are 110 tiles. The limit for training levels is higher
+because `nca-shortest-path-hard` was trained on levels with this limit.
 """
 ORDER = "DLRU"
-"""Order of directions in which the original's labels break ties: all 2,000 are `shortest_path(tiles, order=ORDER)`."""
+"""Order of directions with which `shortest_path(tiles, order=ORDER)` returns all 2,000 labels of the original."""
 _SEEDED_BY = {"test": "benchmark maze-hard-30", "train": "benchmark maze-hard-train-30"}
 
 
@@ -43,18 +43,18 @@ def hard_levels(split: str, n: int) -> Tiles:
 
 @cache
 def candidates() -> dict[str, tuple[int, ...]]:
-    """Return the numbers of the candidates that become levels, by split: the first ones for which `draw_hard` returns a
-    level."""
+    """Return by split the numbers of the first candidates for which `draw_hard` returns a level, in order."""
     text = resources.files(__name__.rpartition(".")[0]).joinpath("maze_hard.txt").read_text(encoding="utf-8")
     lines = [line.split() for line in text.splitlines()]
     return {words[0]: tuple(map(int, words[1:])) for words in lines}
 
 
 def draw_hard(split: str, candidate: int) -> Tiles | None:
-    """Return a candidate of a split, (30, 30) uint8, with the first pair that is far enough apart, or None if there is
-    no such pair.
+    """Return a candidate of a split as a level, (30, 30) uint8, or None if no pair of start and goal is far enough
+    apart.
 
-    Every candidate has a seed of its own: its number of walls is drawn, then their places, then all pairs.
+    Every candidate has its own seed. Its number of walls is drawn first, then their places, then all pairs. The first
+    pair that is far enough apart becomes source and target.
     """
     rng, least = np.random.default_rng(named_seed(_SEEDED_BY[split], candidate)), LEAST_MOVES[split]
     n_walls = rng.integers(FEWEST_WALLS, MOST_WALLS + 1)

@@ -1,7 +1,8 @@
-"""The original Maze-Hard of HRM (arXiv 2506.21734), read from its published tables or from arrays made of them.
+"""The original Maze-Hard of HRM (arXiv 2506.21734), read from its published tables or from arrays that were made from
+them.
 
-The authors state no licence for these mazes, so the package holds only hashes, and reads the files from a folder that
-the user names.
+The authors state no licence for these mazes. For this reason the package contains only hashes, and reads the files from
+a folder that the user names.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.support.files import mapped_array, user_path, validated_read
 
 N = 1000
-"""Mazes of each split."""
+"""Number of mazes in each split."""
 INPUTS, LABELS = "all__inputs.npy", "all__labels.npy"
-"""The files of a split: (1000, 900) uint8 tokens of the mazes, and of the mazes with their paths."""
+"""The two files of a split: (1000, 900) uint8 tokens of the mazes, and of the mazes with their paths."""
 HASHES = {
     "test": {
         INPUTS: "7867d1c03c21521a4049921e2dd8a116db3afe517a023fa935e808a5cf08ed16",
@@ -32,14 +33,14 @@ HASHES = {
         LABELS: "87b8a768443c1161613933f3d421a633ebb2e28e5b2443d54779ecabe3934c88",
     },
 }
-"""Split -> file -> SHA-256 of the bytes of its array, without the header of the file."""
+"""SHA-256 of the bytes of each file's array, without the file's header, by split and file."""
 FILES = (
     "test.csv and train.csv of the data set sapientinc/maze-30x30-hard-1k on Hugging Face, or the arrays that HRM's "
     "build_maze_dataset.py makes of them, as in data/maze-30x30-hard-1k of github.com/satwikshirsat04/HRM-CPU"
 )
 """The places from which the mazes can be downloaded."""
 HELD_OUT = "maze_hard_held_out.u64"
-"""The file of `held_out_hashes`, little-endian; `python -m tools.hold_out` makes it."""
+"""The file with the result of `held_out_hashes`, little-endian, which `python -m tools.hold_out` writes."""
 _COMPLAINT = "is not of the original Maze-Hard"
 
 
@@ -49,16 +50,16 @@ def held_out_hashes() -> NDArray[np.uint64]:
 
 
 def read_original(split: str, folder: str | Path) -> tuple[Tiles, NDArray[np.bool_]]:
-    """Return the levels and labels of a split, (N, 30, 30) uint8 and bool; there is no border.
+    """Return the levels and labels of a split, (1000, 30, 30) uint8 and bool; there is no border.
 
     Args:
         split: "test" or "train".
-        folder: the folder of the split's table, such as test.csv, or of its two arrays, or the folder above, where they
-            are in a folder named like the split.
+        folder: the folder of the split's table, such as test.csv, or of its two arrays. The arrays may also be in a
+            folder below it that has the name of the split.
 
     Raises:
-        ValueError: a folder without such files, or a file with another content; the message has the expected hash and
-            the one that was found.
+        ValueError: the folder has no such files, or a file has another content; the message has the expected and the
+            actual hash.
         OSError: a file is missing or cannot be read.
     """
     folder = user_path(folder)

@@ -1,10 +1,11 @@
-"""Edit streams: a maze of cells and walls, and then 32 edits of one passage each, in a row.
+"""Edit streams: a maze of cells and walls, followed by 32 edits of one passage each.
 
-A policy solves the maze, and continues from its state after each edit. To be correct after the last edit, it must give
-up what no longer holds. The rule is like that of Cleo Spiers' study: Kruskal's algorithm on 12 x 12 cells, further
-passages with probability 0.15, every fourth maze cut in two, edits that open or close one passage. Its task differs:
-there the start and the goal are fixed, and the cut is upright through the middle. Here the ends are two cells at
-random, a cut runs halfway between them, and all passages are equally likely to be edited.
+A policy solves the maze, and continues from its state after each edit. To be correct after the last edit, it must undo
+every part of its state that an edit made false. The rule is like the rule of Cleo Spiers' study: Kruskal's algorithm on
+12 x 12 cells, further passages with probability 0.15, every fourth maze cut in two, and edits that open or close one
+passage. Three things differ from that study. Its start and goal are fixed, and here they are two random cells. Its cut
+is upright through the middle, and here the cut runs halfway between the ends. Here all passages are equally likely to
+be edited.
 """
 
 from __future__ import annotations
@@ -16,23 +17,23 @@ from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.solvers import distances
 
 EDITS = 32
-"""Number of edits in a stream, which has one level more."""
+"""Number of edits in a stream."""
 STREAM = EDITS + 1
-"""Number of levels in a stream."""
+"""Number of levels in a stream: the maze, and a level after each edit."""
 FURTHER = 0.15
-"""Probability that a wall between two cells, which Kruskal's algorithm left, is a passage too."""
+"""Probability that a wall between two cells that Kruskal's algorithm did not open becomes a passage too."""
 CUT = 4
-"""One in this many streams begins with a maze that is cut in two."""
+"""Every stream whose number, from 1, is a multiple of this begins with a maze that is cut in two."""
 
 
 def stream_levels(cells: int, name: str, n: int) -> Tiles:
     """Return the first `n` levels of a set of streams, stream by stream, (n, 2 * cells + 1, 2 * cells + 1) uint8.
 
-    Some have no route from source to target.
+    Some levels have no route from source to target.
 
     Args:
         cells: number of cells in a row; the levels have a border.
-        name: the name of the set, which seeds it; each stream has its own seed.
+        name: the name of the set, from which the seed of each stream is made.
         n: a multiple of `STREAM`.
     """
     draws = rngs(name, n // STREAM)

@@ -1,8 +1,8 @@
-"""Mazes and answers as the tokens that recurrent reasoners read and write, one per tile, row by row.
+"""Mazes and answers as the tokens that recurrent reasoners read and write: one token for each tile, row by row.
 
-They exchange them as `.csv` files, as HRM (arXiv 2506.21734) published its Maze-Hard: a header, and then a line for
-each maze with its source, the maze, the maze with its path, and a rating. Mazes are square and have a character per
-tile.
+The tokens are exchanged in `.csv` files like those of Maze-Hard, which HRM (arXiv 2506.21734) published. After a
+header, each line has the source of a maze, the maze, the maze with its path, and a rating. Mazes are square, and each
+tile is a character.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from maze_nca_gym.support.files import atomic_write, path_of_format, read_text, 
 from maze_nca_gym.support.options import check
 
 WALL, FREE, START, GOAL, PATH = 1, 2, 3, 4, 5
-"""The tokens; the label of a maze has `PATH` on the tiles between start and goal."""
+"""The tokens. In the answer to a maze, the tiles between start and goal on the path are `PATH`."""
 CHARACTERS = "# SGo"
 """The character of each token in a file, `WALL` first."""
 COLUMNS = ("source", "question", "answer", "rating")
@@ -33,8 +33,12 @@ _TILE_OF_TOKEN[_TOKEN_OF_TILE] = np.arange(len(Tile))
 
 
 def to_tokens(tiles: Tiles, path: NDArray[np.bool_] | None = None) -> NDArray[np.uint8]:
-    """Return the (N, H * W) uint8 tokens of (N, H, W) levels, with the tiles of (N, H, W) bool paths marked if they are
-    given."""
+    """Return the tokens of levels, (N, H * W) uint8.
+
+    Args:
+        tiles: (N, H, W) uint8.
+        path: (N, H, W) bool, the paths whose tiles become `PATH`, or None for the mazes alone.
+    """
     tokens = _TOKEN_OF_TILE[tiles]
     if path is not None:
         tokens[path & (tiles == Tile.EMPTY)] = PATH
@@ -42,18 +46,19 @@ def to_tokens(tiles: Tiles, path: NDArray[np.bool_] | None = None) -> NDArray[np
 
 
 def to_tiles(tokens: NDArray[np.uint8], side: int) -> Tiles:
-    """Return (N, side, side) uint8 levels of (N, side * side) tokens of mazes, from 1 to 4."""
+    """Return the (N, side, side) uint8 levels whose mazes have these (N, side * side) tokens, from 1 to 4."""
     return _TILE_OF_TOKEN[tokens].reshape(len(tokens), side, side)
 
 
 def read_csv(path: str | Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return the tokens in a file, both (N, H * H) uint8: of mazes, from 1 to 4, and of answers, from 1 to 5.
+    """Return the tokens in a file, two (N, H * H) uint8 arrays: tokens of mazes, from 1 to 4, and of answers, from 1 to
+    5.
 
-    Columns are found by their names in the header, `question` and `answer`; the others are not read.
+    Columns are identified by their names in the header, `question` and `answer`. All other columns are ignored.
 
     Raises:
-        ValueError: not such a file, mazes that are not square or differ in size, or one with several starts or goals;
-            the message names line and rule.
+        ValueError: the file is not of this format, mazes are not square or differ in size, or a maze does not have
+            exactly one start and one goal; the message names the line and the rule.
         OSError: the file is missing or cannot be read.
     """
     with validated_read(path, "is no file of mazes"):
@@ -91,11 +96,16 @@ def read_csv(path: str | Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
 
 
 def write_csv(path: str | Path, tiles: Tiles, paths: NDArray[np.bool_]) -> Path:
-    """Write (N, H, H) levels with their (N, H, H) bool paths for `read_csv`, and return the file's path. The rating is
-    the number of moves.
+    """Write levels with their paths to a file for `read_csv`, and return the file's path. The rating is the number of
+    moves.
+
+    Args:
+        path: the file, to which `.csv` is added if it has no ending.
+        tiles: (N, H, H) uint8.
+        paths: (N, H, H) bool.
 
     Raises:
-        ValueError: the levels are not square.
+        ValueError: the levels are not square, or the file has another ending.
         OSError: the file could not be written.
     """
     _, height, width = tiles.shape

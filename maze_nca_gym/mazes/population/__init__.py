@@ -7,8 +7,8 @@
     population.insert(candidates, regret_on(candidates), complete_on(candidates))
     levels = population.tiles[population.sample(rng, 32)]
 
-A population never measures anything itself: its user reports the regret of levels, an agent's loss against the exact
-solution. Every draw is from the generator that is passed.
+A population does not measure levels itself. Its user reports the regret of each level, which is an agent's loss against
+the exact solution. All random numbers come from the generator that is passed.
 """
 
 from __future__ import annotations

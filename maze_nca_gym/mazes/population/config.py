@@ -1,4 +1,4 @@
-"""The options of a population of levels, and of its breeding."""
+"""The options of a population of levels and of its breeding."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from maze_nca_gym.support.options import Above, Between, OneOf, check_options
 
 EVICTIONS = ("fitness", "replay-weight")
 MEASURES = ("regret", "loss", "accuracy")
-"""Measures of a path that `members.measure_levels` takes, each of which is a score too."""
+"""Measures of a path that `members.measure_levels` computes. Each of them is a score too."""
 SCORES = (*MEASURES, "learnability")
 PARENTS = ("random", "fittest", "replay")
-"""Rules by which parents of offspring are chosen."""
+"""Names of the ways in which parents of offspring are chosen."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class PopulationConfig:
     Training, the wrappers and `evolve` take these options under these names.
 
     Raises:
-        ValueError: an unknown name or a value out of range.
+        ValueError: an unknown name, or a value out of range.
     """
 
     task: Annotated[str, OneOf(TASKS)] = "shortest-path"
@@ -34,26 +34,28 @@ class PopulationConfig:
     capacity: Annotated[int, Between(1)] = 4000
     """Largest number of levels in the population."""
     prioritisation: Annotated[str, OneOf(PRIORITISATIONS)] = "rank"
-    """How scores become replay weights."""
+    """How replay weights follow from scores: by the rank of the score (rank), equally among the highest scores (top-k),
+    in proportion to the score (proportional), or equally among all levels (uniform)."""
     temperature: Annotated[float, Above(0)] = 0.3
-    """Temperature of rank and proportional; the lower, the larger the weights of the highest scores."""
+    """Temperature of the prioritisations rank and proportional; a lower temperature gives larger weights to the highest
+    scores."""
     top_k: Annotated[int, Between(1)] = 4
-    """Number of levels to which top-k gives weight."""
+    """Number of levels to which the prioritisation top-k gives weight."""
     staleness_weight: Annotated[float, Between(0, 1)] = 0.3
     """Fraction of the replay weights that depends on the time since a level was measured, 0 to 1."""
     eviction: Annotated[str, OneOf(EVICTIONS)] = "fitness"
-    """Member of a full population that a fitter candidate replaces: the one of lowest score (fitness), or of lowest
-    replay weight."""
+    """The member of a full population that a fitter candidate replaces: the member of lowest score (fitness), or the
+    member of lowest replay weight (replay-weight)."""
     score: Annotated[str, OneOf(SCORES)] = "regret"
     """Score of a level, for replay and eviction. regret is the loss against the nearest optimum, as the environment
-    scores, loss that against the canonical solution. accuracy is 1 - accuracy, in which the same error weighs more the
-    shorter the path, so levels may become trivial. learnability is p (1 - p) with the probability p that the agent
-    completes the level; the fitness is the regret then."""
+    scores; loss is the loss against the canonical solution. accuracy is 1 - accuracy, in which the same error weighs
+    more the shorter the path, so levels may become trivial. learnability is p (1 - p) with the probability p that the
+    agent completes the level; the fitness is then still the regret."""
     mutation: Annotated[str, OneOf(MUTATIONS)] = "flip"
-    """How offspring are made: flip changes each tile with a small probability, edits makes a fixed number of
-    changes, swaps exchanges the tiles of a fixed number of pairs of places."""
+    """How offspring are made: flip changes each tile with a small probability, edits makes a fixed number of changes,
+    and swaps exchanges the tiles of a fixed number of pairs."""
     mutation_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """Options of that mutation."""
+    """Options of the mutation, by name."""
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -66,7 +68,7 @@ class PopulationConfig:
 
     @property
     def measure(self) -> str:
-        """Name in `MEASURES` of the measurement that is a level's fitness."""
+        """The measure in `MEASURES` that is the fitness of a level."""
         return self.score if self.score in MEASURES else "regret"
 
 
@@ -74,35 +76,36 @@ class PopulationConfig:
 class BreedingSchedule:
     """Options of breeding: when offspring compete with the population, and how many.
 
-    Training, the wrappers and `evolve` take these options under these names. They count updates, episodes and rounds;
-    `evolve`, in which every round is due, takes the last two.
+    Training, the wrappers and `evolve` take these options under these names. Time is counted in updates, episodes and
+    rounds respectively. `evolve` breeds in every round, and takes only `n_offspring` and `parents`.
 
     Raises:
-        ValueError: a value out of range, or an unknown rule for parents.
+        ValueError: a value out of range, or an unknown way to choose parents.
     """
 
     replay_probability: Annotated[float, Between(0, 1)] = 0.8
-    """Probability that a level is replayed from the population, 0 to 1; in training, that fraction of every batch. The
-    others are fresh levels, which may enter the population; in the wrappers, offspring not played yet come first."""
+    """Probability that a level is replayed from the population, 0 to 1; in training, the fraction of every batch. All
+    other levels are fresh and may enter the population; in the wrappers, offspring that have not been played yet come
+    first."""
     evolve_every: Annotated[int, Between(0)] = 200
     """Least number of updates, or of episodes in the wrappers, between two rounds of offspring."""
     evolve_below: Annotated[float | None, Between(0)] = 0.5
-    """Threshold of the recent regret, relative to the regret of empty paths: a round takes place below it. None means
-    always. The paper gives no number. Its code has absolute ones, 0.01 in 2022 (docs/reproduction.md)."""
+    """Threshold of the recent regret, relative to the regret of empty paths: a round takes place only below it. None
+    means always. The paper gives no number. Its code has absolute thresholds, 0.01 in 2022 (docs/reproduction.md)."""
     n_offspring: Annotated[int, Between(1, 2**20)] = 64
     """Number of mutated levels in a round, which may replace members of lower score."""
     parents: Annotated[str, OneOf(PARENTS)] = "random"
-    """How parents are chosen: at random (as in the paper), fittest (highest score, its code of 2025) or replay (by
-    replay weight)."""
+    """How parents are chosen: random (as in the paper), fittest (highest score, as in its code of 2025) or replay (with
+    the probabilities of replay)."""
 
     def __post_init__(self) -> None:
         check_options(self)
 
     def is_due(self, n: int, error: Callable[[], float]) -> bool:
-        """Return whether offspring are due `n` updates or episodes after the last chance.
+        """Return whether a round of offspring is due.
 
         Args:
-            n: the number of updates or episodes since the last chance.
+            n: the number of updates or episodes since a round was last considered.
             error: returns the agent's mean regret on recent levels, relative to the regret of empty paths.
         """
         return n >= self.evolve_every and (self.evolve_below is None or error() < self.evolve_below)

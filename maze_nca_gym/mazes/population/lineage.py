@@ -1,8 +1,8 @@
 """The ancestry of the levels of a population: the family trees of its members.
 
-A record is kept as long as its level is a member or has a descendant that is. So memory grows with the population, not
-with its history. The tiles of a level are those of the oldest ancestor kept, changed by the edits of every one after
-it.
+The record of a level is stored as long as the level or one of its descendants is a member. So memory grows with the
+population, and not with its history. The tiles of a level are computed from the oldest stored ancestor, by the edits of
+every level after it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from maze_nca_gym.mazes.mutation import apply_edits
 from maze_nca_gym.mazes.population.members import MEMBER
 
 FRESH = -1
-"""The parent, and the seed, of a level without a parent."""
+"""The value of a record's parent and seed if the level was generated and has no parent."""
 
 
 class Record(NamedTuple):
-    """One level that entered a population.
+    """The record of a level that entered a population.
+
+    A root is a fresh level, or a level whose parent was removed before it entered.
 
     Attributes:
-        id: its number, in the order of entry.
-        parent: its parent's id, `FRESH` if it has none.
-        generation: 0 for a level without a parent, otherwise its parent's + 1.
-        seed: the seed of the mutation that made it from its parent, `FRESH` if it has none.
+        id: the level's number, in the order of entry.
+        parent: the id of its parent, or `FRESH` if it has none.
+        generation: 0 for a level without a parent, and otherwise its parent's generation + 1.
+        seed: the seed of the mutation that made it from its parent, or `FRESH` if it has no parent.
         born: the tick at which it entered.
-        fitness: its regret at that tick.
-        edits: (k, 3) int16, row, col and new tile: its differences from its parent. None for a root.
-        tiles: (H, W) uint8 of a root: a fresh level, or one whose parent was removed before it entered. None for
-            others.
+        fitness: its regret at this tick.
+        edits: (k, 3) int16, row, col and new tile: its differences from its parent, or None for a root.
+        tiles: (H, W) uint8 for a root, or None for other levels.
     """
 
     id: int
@@ -47,7 +48,7 @@ class Record(NamedTuple):
 
 
 NUMBERS = Record._fields[:6]
-"""Fields of a record that are numbers, all of them integers but for the last; a member has them too."""
+"""Fields of a record that are numbers: all are integers except the last, `fitness`. `MEMBER` has the same fields."""
 
 
 class Lineage:
@@ -68,14 +69,15 @@ class Lineage:
         """Return the record of a level.
 
         Raises:
-            ValueError: the level is not a member and has no descendant that is one.
+            ValueError: the level is neither a member nor an ancestor of a member.
         """
         if id not in self._records:
             raise ValueError(f"level {id} is neither a member nor an ancestor of one")
         return self._records[id]
 
     def add(self, record: Record) -> None:
-        """Add a new member. Its id is the highest so far; its parent is kept, unless it is a root."""
+        """Add a new member. Its id must be higher than all others, and its parent must have a record unless it is a
+        root."""
         self._records[record.id] = record
         self._n_children[record.id] = 0
         self._living.add(record.id)
@@ -83,7 +85,8 @@ class Lineage:
             self._n_children[record.parent] += 1
 
     def remove(self, id: int) -> None:
-        """Remove a level, and every ancestor left without living descendants."""
+        """Remove a member. Its record, and the records of its ancestors, stay only if some of their descendants are
+        members."""
         self._living.remove(id)
         while id not in self._living and not self._n_children[id]:
             record = self._records.pop(id)
@@ -97,7 +100,7 @@ class Lineage:
         """Return the records from a level's root to the level itself.
 
         Raises:
-            ValueError: the level is not kept.
+            ValueError: there is no record of the level.
         """
         line = [self[id]]
         while line[-1].tiles is None:
@@ -105,10 +108,10 @@ class Lineage:
         return line[::-1]
 
     def tiles(self, id: int) -> Tiles:
-        """Return the (H, W) uint8 tiles of a level, replayed from its root.
+        """Return the (H, W) uint8 tiles of a level, computed from its root by the edits of its ancestors and its own.
 
         Raises:
-            ValueError: the level is not kept.
+            ValueError: there is no record of the level.
         """
         root, *others = self.ancestors(id)
         assert root.tiles is not None
@@ -119,7 +122,7 @@ class Lineage:
         return level
 
     def replay(self) -> dict[int, Tiles]:
-        """Return the (H, W) tiles of every kept level by id, each replayed once."""
+        """Return the (H, W) uint8 tiles of every level that has a record, by id."""
         levels: dict[int, Tiles] = {}
         for id, record in self._records.items():
             if record.edits is None:
@@ -130,7 +133,11 @@ class Lineage:
         return levels
 
     def to_arrays(self, shape: tuple[int, int]) -> dict[str, NDArray[Any]]:
-        """Return all records of levels of that shape as flat arrays, by names that start with `record_`."""
+        """Return all records as flat arrays, by names that start with `record_`.
+
+        Args:
+            shape: (H, W) of the levels.
+        """
         records = list(self._records.values())
         edits = [record.edits for record in records if record.edits is not None]
         roots = [record.tiles for record in records if record.tiles is not None]
@@ -147,7 +154,7 @@ class Lineage:
         """Return the lineage whose `to_arrays` returned these arrays.
 
         Args:
-            arrays: arrays with the names, data types and numbers of dimensions of `to_arrays`, one entry a record.
+            arrays: arrays with the names, data types and numbers of dimensions of `to_arrays`.
             living: the ids of the members.
 
         Raises:

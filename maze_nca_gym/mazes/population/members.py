@@ -1,4 +1,4 @@
-"""Records of the levels in a population, and of candidates that may enter it."""
+"""Records of the levels in a population, and the candidates that may enter it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MEMBER = np.dtype(
         ("hash", np.uint64),  # `level_hashes`
     ]
 )
-"""Fields of a member's record, beside its tiles and solution."""
+"""Fields of a member's record. Its tiles and its solution are stored separately."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +38,10 @@ class Candidates:
     Attributes:
         tiles: (N, H, W) uint8.
         targets: (N, H, W) bool, their canonical solutions.
-        parents: (N,) int64 ids, -1: fresh.
-        generations: (N,) int64, 0 for fresh levels, else their parent's + 1.
-        seeds: (N,) int64 of their mutations, -1: fresh.
-        edits: N arrays (k, 3) int16, row, col and new tile: the changes from their parents.
+        parents: (N,) int64, the ids of their parents, or -1 for fresh levels.
+        generations: (N,) int64, 0 for fresh levels, and otherwise the parent's generation + 1.
+        seeds: (N,) int64, the seeds of their mutations, or -1 for fresh levels.
+        edits: N arrays (k, 3) int16, row, col and new tile: the differences from their parents.
     """
 
     tiles: Tiles
@@ -66,8 +66,9 @@ class Measurements(NamedTuple):
     """Measurements of an agent on N levels.
 
     Attributes:
-        regret: (N,) float64, finite: the agent's regret, or another of `config.MEASURES`.
-        complete: (N,) float64 in [0, 1]: whether the agent completed them, or the fraction of times.
+        regret: (N,) float64, finite: the agent's regret, or another measure of `config.MEASURES`.
+        complete: (N,) float64 in [0, 1]: whether the agent completed each level, or the fraction of attempts in which
+            it did.
     """
 
     regret: NDArray[np.float64]
@@ -82,19 +83,16 @@ def measure_levels(
     is_optimal: IsOptimal | None = None,
     scores: Scores | None = None,
 ) -> Measurements:
-    """Return a measure of how far paths are from the exact solutions, as regret, and whether they are solutions.
-
-    With "regret" and "accuracy" any optimal path counts as a solution, and the nearest one is compared; with "loss",
-    only the canonical one.
+    """Return how far paths are from the exact solutions, and whether they are solutions.
 
     Args:
-        name: the measure: "regret", the loss; "loss", the loss against the canonical solution; or "accuracy",
-            1 - accuracy.
+        name: the measure: "regret", the loss against the nearest optimal path; "loss", the loss against the canonical
+            solution; or "accuracy", 1 - accuracy against the nearest optimal path.
         tiles: (N, H, W) uint8.
         path: (N, H, W) float32, the predictions.
         target: (N, H, W) bool, the canonical solutions.
         is_optimal: `tasks.Task.judge` of the levels' task.
-        scores: what `scoring.score` returns for these arguments, if it is known already.
+        scores: the result of `scoring.score` for these arguments, if it is known already, or None.
 
     Raises:
         ValueError: the same errors as from `scoring.score`.
@@ -106,7 +104,12 @@ def measure_levels(
 
 
 def as_measurements(fitness: ArrayLike, complete: ArrayLike, n: int) -> Measurements:
-    """Return the measurements of n levels, two arrays of (n,) floats, after checking them.
+    """Return the measurements of n levels after checking their shapes and values.
+
+    Args:
+        fitness: (n,) floats, finite.
+        complete: (n,) floats or bools in [0, 1].
+        n: the number of levels.
 
     Raises:
         ValueError: another length, or values out of range.
@@ -122,10 +125,15 @@ def as_measurements(fitness: ArrayLike, complete: ArrayLike, n: int) -> Measurem
 
 
 def learnability(completed: NDArray[np.float64], n_seen: NDArray[np.int64] | int) -> NDArray[np.float64]:
-    """Return (N,) p (1 - p), in (0, 1/4]: high for levels that are completed sometimes, low for always or never.
+    """Return p (1 - p) of each level, (N,) float64 in (0, 1/4]: high for levels that are completed sometimes, low for
+    levels that are completed always or never.
 
-    p is estimated as (completed + 1) / (measured + 2), Laplace's rule of succession. So a level measured once does not
-    count as certain.
+    The probability p is estimated as (completed + 1) / (n_seen + 2), Laplace's rule of succession. So a level that was
+    measured once does not count as certain.
+
+    Args:
+        completed: (N,) float64, how often each level was completed.
+        n_seen: (N,) int64, how often each level was measured, or one number for all.
     """
     p = (completed + 1) / (n_seen + 2)
     return p * (1 - p)
@@ -134,8 +142,8 @@ def learnability(completed: NDArray[np.float64], n_seen: NDArray[np.int64] | int
 def statistics(table: NDArray[Any], clock: int) -> dict[str, float]:
     """Return figures of a population by name, for a log: the number of members, their largest fitness, and means.
 
-    All figures are 0 where there are no members. `regret_learnability_correlation` is Pearson's, 0 where
-    either is the same for all levels.
+    All figures are 0 if there are no members. `regret_learnability_correlation` is Pearson's correlation coefficient,
+    or 0 if regret or learnability is the same for all levels.
 
     Args:
         table: (n,) records of dtype `MEMBER`.

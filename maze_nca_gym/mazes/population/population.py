@@ -1,4 +1,4 @@
-"""The population: levels, their difficulty for an agent, their ancestry, and their replacement."""
+"""The population: levels, their difficulty for an agent, their ancestry, and their replacement by fitter levels."""
 
 from __future__ import annotations
 
@@ -27,15 +27,18 @@ from maze_nca_gym.support.tables import Table
 
 
 class LevelPopulation:
-    """A population of levels of one size: how hard each was for the agent, and its ancestry.
+    """A population of levels of one size, with the agent's regret on each level and its ancestry.
 
-    Members have the indices 0 .. len - 1. A level keeps its index while it is a member and its `id` forever. Refer to
-    levels by id across an `insert`.
+    Members have the indices 0 to len - 1. A level has the same index while it is a member, and the same `id` forever.
+    After an `insert`, an index may belong to another level, so refer to levels by id.
+
+    Args:
+        config: the options of the population, by default `PopulationConfig()`.
 
     Attributes:
-        config: the configuration that it was made with.
+        config: the options of the population.
         clock: the number of ticks so far.
-        n_replacements: the number of members replaced by fitter candidates so far.
+        n_replacements: the number of members that fitter candidates replaced so far.
         lineage: records of all members and their ancestors.
     """
 
@@ -80,21 +83,22 @@ class LevelPopulation:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """Scores that replay and eviction use, (n,) float64: the fitness or `members.learnability`, as
-        `config.score` says."""
+        """Scores for replay and eviction, (n,) float64: `members.learnability` if `config.score` is "learnability", and
+        else the fitness."""
         return self._score(self.members["fitness"], self.members["completed"], self.members["n_seen"])
 
     def indices_of(self, ids: ArrayLike) -> NDArray[np.int64]:
-        """Return the indices of the levels with these ids, (N,) int64, -1 for those that are no longer members."""
+        """Return the indices of the levels with these ids, (N,) int64, with -1 for levels that are no longer
+        members."""
         wanted, own = as_array(ids, "ids", np.int64), self.members["id"]
         order = np.argsort(own)
         at = np.minimum(np.searchsorted(own, wanted, sorter=order), self._n - 1)
         return np.where(own[order[at]] == wanted, order[at], -1) if self._n else np.full(wanted.shape, -1, np.int64)
 
     def probabilities(self) -> NDArray[np.float64]:
-        """Return the probability with which `sample` takes each level, (n,) float64 (Prioritized Level Replay).
+        """Return the probability with which `sample` chooses each level, (n,) float64 (Prioritized Level Replay).
 
-        They are (1 - staleness_weight) * weights by score + staleness_weight * weights by staleness; see `selection`.
+        It is (1 - staleness_weight) * (weight by score) + staleness_weight * (weight by staleness); see `selection`.
 
         Raises:
             ValueError: the population is empty.
@@ -106,7 +110,7 @@ class LevelPopulation:
         return (1 - self.config.staleness_weight) * weights + self.config.staleness_weight * waits
 
     def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
-        """Return (n,) indices of levels to replay, drawn with replacement by `probabilities`.
+        """Return (n,) int64 indices of levels to replay, drawn with replacement and with the `probabilities`.
 
         Raises:
             ValueError: the population is empty, or n < 0.
@@ -117,7 +121,8 @@ class LevelPopulation:
         return rng.choice(len(self), size=n, p=probabilities)
 
     def hardest(self, n: int) -> NDArray[np.int64]:
-        """Return (n,) indices of the levels of highest regret, the hardest first; of equals, longer solutions first."""
+        """Return (n,) int64 indices of the levels of highest regret, the hardest first. If several have the same
+        regret, the level with the longer solution comes first."""
         return np.lexsort((self.members["id"], -self.members["length"], -self.members["fitness"]))[:n]
 
     def tick(self, n: int = 1) -> None:
@@ -130,16 +135,17 @@ class LevelPopulation:
         self.clock += int(n)
 
     def update(self, indices: ArrayLike, fitness: ArrayLike, complete: ArrayLike) -> None:
-        """Record new measurements of members.
+        """Store new measurements of members.
 
         Args:
-            indices: (N,) indices; one that occurs several times has several measurements, of which the last fitness
-                counts.
+            indices: (N,) indices of members. For an index that occurs several times, all its measurements are counted,
+                and the last fitness is stored.
             fitness: (N,) floats, the regret, finite.
-            complete: (N,) whether the agent completed them, or the fraction of times, in [0, 1].
+            complete: (N,) bools, whether the agent completed each level, or floats in [0, 1], the fraction of attempts
+                in which it did.
 
         Raises:
-            ValueError: no such index, another length, or values out of range; nothing has changed then.
+            ValueError: no such index, another length, or values out of range; then nothing has changed.
         """
         which = _as_indices(indices, (np.size(indices),), len(self))
         regret, completed = as_measurements(fitness, complete, len(which))
@@ -170,9 +176,9 @@ class LevelPopulation:
         Args:
             rng: draws the parents and the seed of every mutation.
             n: number of offspring, at least 0.
-            parents: "random", as in the paper: drawn uniformly, without repetition if there are enough members.
-                "fittest", as in its code of 2025: the n of highest score, again from the first if there are too few.
-                "replay": drawn by `sample`. Or the (n,) indices of the parents.
+            parents: how parents are chosen, or the (n,) indices of the parents. "random", as in the paper: drawn
+                uniformly, without repetition if there are enough members. "fittest", as in its code of 2025: the n
+                members of highest score; if there are fewer, they are taken in turn. "replay": drawn by `sample`.
 
         Raises:
             ValueError: the population is empty, or a bad argument.
@@ -205,14 +211,15 @@ class LevelPopulation:
         reserved: NDArray[np.uint64],
         ticks: int = 0,
     ) -> None:
-        """Make one round of evolution: offspring compete with the members.
+        """Make one round of evolution: make offspring, measure them, and insert those that are fit enough.
 
         Args:
             rng: draws the parents and the seed of every mutation.
             n: the number of offspring.
             parents: see `offspring`.
-            measure: (N, H, W) tiles and canonical solutions -> (N,) regret, and (N,) in [0, 1], the fraction of times
-                that they were completed. An error in it leaves the population as it was.
+            measure: function of (N, H, W) tiles and their canonical solutions that returns the (N,) regret of the
+                agent, and (N,) in [0, 1], the fraction of attempts in which it completed each level. If it raises an
+                error, the population does not change.
             reserved: hashes of the levels that never enter, from `families.reserved_hashes`.
             ticks: the number of ticks by which the clock advances after the measurement.
 
@@ -228,21 +235,22 @@ class LevelPopulation:
     def insert(self, candidates: Candidates, fitness: ArrayLike, complete: ArrayLike) -> NDArray[np.int64]:
         """Insert measured candidates, and return their ids.
 
-        A level that is a member already, or equal to an earlier candidate, is rejected. The fittest of the others enter
-        while there is room. Each of the rest, the fittest first, is compared with the next of the members in the order
-        in which `config.eviction` drops them, and replaces it if it scores higher. With the eviction "fitness", the
-        levels of highest score overall stay; ties favour members and earlier candidates.
+        A candidate is rejected if the same level is a member already or comes earlier among the candidates. While there
+        is room, the fittest candidates enter. Each further candidate, the fittest first, is compared with the next
+        member in the order of `config.eviction`, and replaces it if the candidate scores higher. With the eviction
+        "fitness", the levels of highest score overall stay; ties favour members and earlier candidates.
 
         Args:
-            candidates: candidates from this population's `fresh` or `offspring`.
-            fitness: (N,) their regret, finite.
-            complete: (N,) whether the agent completed them, or the fraction of times, in [0, 1].
+            candidates: N candidates from this population's `fresh` or `offspring`.
+            fitness: (N,) floats, their regret, finite.
+            complete: (N,) bools, whether the agent completed each level, or floats in [0, 1], the fraction of attempts
+                in which it did.
 
         Returns:
-            (N,) int64, the ids that they got, -1 for those rejected.
+            (N,) int64, the ids of the candidates that entered, and -1 for the others.
 
         Raises:
-            ValueError: another size or task, another length, or values out of range; nothing has changed then.
+            ValueError: another size or task, another length, or values out of range; then nothing has changed.
         """
         self._check_levels(candidates.tiles)
         if (candidates.parents >= self._next_id).any():
@@ -297,9 +305,9 @@ class LevelPopulation:
         return Table.of_facts(facts).html() + (LevelSet(hardest)._repr_html_() if len(self) else "")
 
     def save(self, path: str | Path) -> Path:
-        """Write a file for `load`, by `files.save_arrays`, and return its path.
+        """Write the population to a file for `load`, by `files.save_arrays`, and return the file's path.
 
-        The file is a level set too, which any environment takes as `levels=`.
+        The file is also a level set, which any environment takes as `levels=`.
         """
         return save_arrays(path, *self.to_arrays())
 
@@ -309,7 +317,7 @@ class LevelPopulation:
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: it is no population, or a damaged one; the message says what is wrong.
+            ValueError: the file contains no population, or is damaged; the message says what is wrong.
         """
         with validated_read(path, "is not a readable population file"):
             arrays = load_arrays(path, {*ARRAYS, "config"})
@@ -319,8 +327,9 @@ class LevelPopulation:
         """Return everything that `from_arrays` needs to restore the population.
 
         Returns:
-            New arrays by name, of uint8, bool, int16, int64 and (`fitness`, `completed`, `record_fitness`) float64;
-            and the rest, JSON-serialisable. Solutions are left out: they follow from the tiles.
+            New arrays by name, of uint8, bool, int16, int64 and (`fitness`, `completed`, `record_fitness`) float64; and
+                a JSON-serialisable dict with the options and counters. Solutions are left out, because they can be
+                computed from the tiles.
         """
         _, height, width = self.tiles.shape
         stored = {name: self.members[name].copy() for name in STORED}
@@ -333,8 +342,8 @@ class LevelPopulation:
         """Restore a population from the arrays and the state that `to_arrays` returned.
 
         Raises:
-            ValueError: an array is missing or of another type or length, or a value is out of range. Also levels of
-                another task, unsolvable or duplicate levels, and a lineage that does not lead to them.
+            ValueError: an array is missing or of another type or length; a value is out of range; levels are of another
+                task, unsolvable or duplicate; or their tiles disagree with the lineage.
         """
         population = cls(check_stored(arrays, state))
         population.clock, population.n_replacements = state["clock"], state["n_replacements"]
@@ -359,8 +368,8 @@ class LevelPopulation:
         return population
 
     def _put(self, which: NDArray[np.int64], tiles: Tiles, targets: NDArray[np.bool_], table: NDArray[Any]) -> None:
-        """Write (N, H, W) levels to (N,) indices, those beyond the last member in order, and compute what is known of
-        them from their tiles."""
+        """Write (N, H, W) levels to (N,) indices, and compute the fields that follow from their tiles. Indices beyond
+        the last member must come in order."""
         if not len(which):
             return
         n, end = self._n, max(self._n, int(which.max()) + 1)

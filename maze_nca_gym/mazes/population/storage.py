@@ -1,4 +1,4 @@
-"""The storage format of populations, and checks of what is read."""
+"""The storage format of populations, and the checks of stored data."""
 
 from __future__ import annotations
 
@@ -34,15 +34,19 @@ ARRAYS: Mapping[str, tuple[np.dtype[Any], int]] = {
     "record_edits": (np.dtype(np.int16), 2),
     "record_root_tiles": (np.dtype(np.uint8), 3),
 }
-"""Name -> data type and number of dimensions of every array."""
+"""The data type and the number of dimensions of every stored array, by name."""
 
 
 def check_stored(arrays: Mapping[str, NDArray[Any]], state: Any) -> PopulationConfig:
-    """Check the state and the arrays of a stored population, except for what `Lineage.from_arrays` checks; return its
-    configuration.
+    """Return the options of a stored population after checking its state and its arrays, except for the checks in
+    `Lineage.from_arrays`.
+
+    Args:
+        arrays: the arrays from `LevelPopulation.to_arrays`.
+        state: the dict from `LevelPopulation.to_arrays`.
 
     Raises:
-        ValueError: it is no state of a population, or one of another version, or the arrays do not fit it.
+        ValueError: the state is of no population, or of another version, or the arrays do not fit it.
     """
     if not isinstance(state, dict) or state.get("kind") != KIND:
         raise ValueError("it is no population of levels")
