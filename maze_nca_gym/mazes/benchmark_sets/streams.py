@@ -3,7 +3,7 @@
 A policy solves the maze, and continues from its state after each edit. To be correct after the last edit, it must undo
 every part of its state that an edit made false. The rule is like the rule of Cleo Spiers' study: Kruskal's algorithm on
 12 x 12 cells, further passages with probability 0.15, every fourth maze cut in two, and edits that open or close one
-passage. Three things differ from that study. Its start and goal are fixed, and here they are two random cells. Its cut
+passage. The task differs from that study. Its start and goal are fixed, and here they are two random cells. Its cut
 is upright through the middle, and here the cut runs halfway between the ends. Here all passages are equally likely to
 be edited.
 """
