@@ -174,7 +174,7 @@ def test_each_channel_has_its_mark() -> None:
         (lambda: gym.make(ID, n_channels=1), "n_channels must be an integer >= 2, got 1"),
         (lambda: NCA(4, 4, task=TASK.name, channel_names="abcd"), "channel_names must be a sequence"),
         (lambda: NCA(4, 3, task=TASK.name, channel_names=("path", "b", "c")), "first 2 channels must be called 'path'"),
-        (lambda: for_task(load("shortest-path-bfs"), TASK.name), "are path, room, and those of the policy path"),
+        (lambda: for_task(load("shortest-path-bfs"), TASK.name), "path, room, and the answers of the policy are path"),
         (lambda: replace(SHORTEST_PATH, answers=("path", "room")), "a rank is for answers of one channel"),
         (lambda: replace(TASK, answers=()), r"answers of the task 'path-and-room' must be a tuple .*, got \(\)"),
         (lambda: replace(TASK, answers="ab"), "answers of the task .* got 'ab'"),

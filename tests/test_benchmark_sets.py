@@ -247,7 +247,7 @@ class TestOriginal:
     @for_each(("name", "split"), FROM_FILES.items())
     def test_levels_without_files_are_refused(self, name, split, tmp_path):
         for read in (load_levels, lambda name: find_benchmark_set(name).levels()):
-            refused(f"the mazes of {name} do not ship: bench --data FOLDER reads test.csv", read, name)
+            refused(f"does not include the mazes of {name}: bench --data FOLDER reads test.csv", read, name)
         with pytest.raises(ValueError, match=f"has neither {split}.csv nor {split}/all__inputs.npy: give a folder"):
             find_benchmark_set(name).from_files(tmp_path)
 

@@ -220,7 +220,7 @@ class TestEndToEnd:
         assert results()["missing"] == [{"policy": "depth-first", "levels": f"perfect-{size}"} for size in (5, 7)]
         assert [row["levels"] for row in results()["rows"]] == ["random-5", "random-7"]
         assert files == [results()]
-        message = "maze-nca-gym: stopped; runs/evaluate/results.json has 2 of 4 results, and the figures show them\n"
+        message = "maze-nca-gym: stopped; runs/evaluate/results.json and the figures contain 2 of 4 results\n"
         assert capsys.readouterr().err.endswith(message)
         assert runs() == [
             f"runs/evaluate/{name}" for name in ("iterations.png", "results.csv", "results.json", "sizes.png")
@@ -267,16 +267,16 @@ class TestIterations:
         assert guarantees == replace(model.guarantees, n_iterations=guarantees.n_iterations)
         assert results()["rows"][0]["n_steps"] == guarantees.n_iterations
         prefix = f"own: {guarantees.n_iterations} iterations at size 16, found on validation levels of random"
-        assert f"{prefix}; {file} keeps it" in capsys.readouterr().err
+        assert f"{prefix}, stored in {file}" in capsys.readouterr().err
         evaluate(model, families="random", sizes=6, n=8, find_iterations=True)
         assert model.guarantees == guarantees
 
     def test_only_model_files_with_a_choice_can_keep_it(self):
         save_model(learned(n_iterations=3, shared_weights=False), "unshared")
         for policy, more, message in [
-            ("nca-shortest-path", {}, "keeps its result in model files .*, and nca-shortest-path is none"),
-            ("symmetrised:unshared.safetensors", {}, "and symmetrised:unshared.safetensors is none"),
-            ("unshared.safetensors", {}, "has no choice for unshared.safetensors, which states its iterations: 3"),
+            ("nca-shortest-path", {}, "stores its result in model files .*, and nca-shortest-path is no such file"),
+            ("symmetrised:unshared.safetensors", {}, "and symmetrised:unshared.safetensors is no such file"),
+            ("unshared.safetensors", {}, "cannot choose for unshared.safetensors, whose iterations are fixed: 3"),
             ("unshared.safetensors", {"steps": 3}, "for families of levels, without levels or steps"),
             (Symmetrised(load("nca-shortest-path-small")), {}, "and Symmetrised runs a network in 8 passes"),
         ]:

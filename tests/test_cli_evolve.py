@@ -261,7 +261,7 @@ class TestFamilies:
     @for_each(
         ("arguments", "message"),
         [
-            (["--family", "--png", "a.png"], "--family is a table: it goes without --png"),
+            (["--family", "--png", "a.png"], "--family prints a table, which cannot be drawn to --png"),
             (["--family", "--png", "a.gif"], "--png must name a file that ends in .png, got a.gif"),
             (["--family", "--index", "0,1"], "--family is for one level, got --index 0,1"),
         ],

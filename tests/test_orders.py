@@ -119,8 +119,8 @@ class TestTasks:
         for order in ("", "DLR", "dlru", 7):
             with pytest.raises(ValueError, match=f"each of the letters U, L, D and R .* once, .* got {order!r}"):
                 SHORTEST_PATH.ordered(order)  # type: ignore[arg-type]
-        refused("ends with its order only, which is ULDR, got 'a-DLRU'", replace, SHORTEST_PATH, name="a-DLRU")
-        refused("ends with its order only, which is DLRU, got 'shortest-path'", replace, SHORTEST_PATH, order=ORDER)
+        refused("may only end with its own order, ULDR, got 'a-DLRU'", replace, SHORTEST_PATH, name="a-DLRU")
+        refused("may only end with its own order, DLRU, got 'shortest-path'", replace, SHORTEST_PATH, order=ORDER)
 
 
 class TestEnvironments:

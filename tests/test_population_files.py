@@ -157,7 +157,7 @@ DAMAGES: dict[str, tuple[Callable[[Arrays, Arrays], Any], str]] = {
     "huge clock": (stating("clock", 10**30), "clock must be from 0 to 4,611,686,018,427,387,904, got 1,000"),
     "huge temperature": (configuring("temperature", 10**400), "temperature must be a finite number"),
     "huge n_seen": (setting("n_seen", 1, 2**63 - 1), "n_seen is not within 1 and 4611686018427387904 at index 1"),
-    "half fresh": (setting("record_seed", -1, -1), "is half a fresh one, half an offspring"),
+    "half fresh": (setting("record_seed", -1, -1), "must have a parent, a seed and a generation above 0"),
     "unknown tile": (setting("tiles", (0, 1, 1), 9), "tiles of the task 'shortest-path' are 0 to 3"),
     "edit outside": (setting("record_edits", (0, 0), 99), "edits .row, col, tile. must lie below"),
     "tiles": (setting("tiles", (0, 0, 0), 0), "the lineage of level .* does not lead to its tiles"),

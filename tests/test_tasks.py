@@ -303,10 +303,10 @@ def test_names_stay_the_packages(task):
         ({"is_optimal": lambda tiles: True}, "is_optimal of the task 'own' fails on .* TypeError"),
         (
             {"is_optimal": lambda tiles, path: ~solvers.is_optimal(tiles, path)},
-            r"is_optimal of the task 'own' must accept what solve returns \(\*\), but not in #####/#S",
+            r"is_optimal of the task 'own' must accept the answers of solve, and rejects #####/#S",
         ),
-        ({"guidance": None}, r"guidance needs names of its channels, guided, .* got \('up', "),
-        ({"guided": ()}, r"guidance needs names of its channels, .* got \(\)"),
+        ({"guidance": None}, r"guidance and guided, the names of its channels, need each other, got \('up', "),
+        ({"guided": ()}, r"guidance and guided, .* need each other, got \(\)"),
         ({"guided": ("a",)}, r"guidance of .* must return a bool array of shape \(2, 1, 5, 5\) .* \(2, 4, 5, 5\)"),
         ({"guidance": lambda tiles: 3}, "guidance of the task 'own' must return a bool array of .*, got 3"),
         ({"rank": lambda tiles, path: path.any(axis=(1, 2))}, "rank of .* must return a int64 array of .*, got bool"),

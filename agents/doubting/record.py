@@ -110,7 +110,7 @@ class Doubt:
     def correct_on(self) -> str:
         """The small mazes that were all tried and answered correctly (`complete`), in words."""
         if not self.n_complete:
-            return "no number of tiles with every maze tried and correct"
+            return "for no number of tiles were all mazes tried and answered correctly"
         border = ", within a border of walls" if self.has_border else ""
         mazes = counted(self.n_complete, "solvable maze")
         return f"correct on all {mazes} of up to {counted(self.complete, 'tile')}{border}"

@@ -72,14 +72,14 @@ def keep_iterations(
     files = {name: source for name, source in sources.items() if isinstance(source, str)}
     for file in files.values():
         is_file = file.lower().endswith(MODEL_FILE) and Path(file).is_file()
-        check(is_file, f"find_iterations keeps its result in model files (*{MODEL_FILE}), and {file} is none")
+        check(is_file, f"find_iterations stores its result in model files (*{MODEL_FILE}), and {file} is no such file")
     for name, policy in policies.items():
         stated = policy.max_steps or policy.guarantees.bound
-        check(stated is None, f"find_iterations has no choice for {name}, which states its iterations: {stated}")
+        check(stated is None, f"find_iterations cannot choose for {name}, whose iterations are fixed: {stated}")
         passes = policy.engine_hints.passes
         check(passes == 1, f"find_iterations is for a network, and {name} runs a network in {passes} passes")
     for name, policy in policies.items():
         number = find_iterations(policy, families)
         policy.guarantees = replace(policy.guarantees, n_iterations=number)
-        stored = f"; {save_model(policy, files[name])} keeps it" if name in files else ""
+        stored = f", stored in {save_model(policy, files[name])}" if name in files else ""
         say(f"{name}: {number} iterations at size 16, found on validation levels of {' and '.join(families)}{stored}")

@@ -151,7 +151,7 @@ def evaluate(
             raise
         results.save(out, format, figure_width)
         had = f"{len(results)} of {len(cells)} results"
-        raise KeyboardInterrupt(f"stopped; {Path(out) / RESULTS} has {had}, and the figures show them") from None
+        raise KeyboardInterrupt(f"stopped; {Path(out) / RESULTS} and the figures contain {had}") from None
     if out is not None:
         results.save(out, format, figure_width)
     return results

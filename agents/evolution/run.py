@@ -192,7 +192,7 @@ def evolve(
             run.begin({"command": command}, population.clock if len(population) else -1)
         against, shown = ", ".join(named), printable(str(out))
         if run.lines and run.lines[-1]["round"] == population.clock >= rounds and len(population) >= n:
-            print(f"{shown} is finished; more --rounds go on, --overwrite starts a new one")
+            print(f"{shown} is finished; more --rounds continue it, --overwrite starts a new one")
         else:
             how = f"{rounds:,} rounds of {schedule.n_offspring:,} offspring against {against} on {device}"
             print(f"{shown}: {n:,} levels, {how}; Ctrl-C saves and ends")

@@ -49,7 +49,7 @@ class StepBound:
     per_move_and_tile: Annotated[int | float, Between(0)] = 0
 
     def __init_subclass__(cls) -> None:
-        raise TypeError(f"a bound is a StepBound itself: a subclass such as {cls.__name__} could count in another way")
+        raise TypeError(f"StepBound cannot have subclasses such as {cls.__name__}, which could count in another way")
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -182,7 +182,7 @@ class Guarantees:
         parts = {name: read(values[name]) for name, read in nested.items() if values.get(name) is not None}
         stated = cls(**{**values, **parts, "also": {task: _bound(bound) for task, bound in also.items()}})
         if stated.precise and stated.about is None:
-            return stated.without("its file does not say for which task, rules and weights it was earned")
+            return stated.without("its file does not record for which task, rules and weights it was proven")
         return stated
 
     def to_json(self) -> dict[str, Any]:

@@ -143,14 +143,14 @@ class Policy(nn.Module):
     def _differs(self, about: Subject | None) -> str:
         """Return in words the change since a statement was proven; empty if nothing has changed."""
         if about is None:
-            return "nothing says for which question, rules and weights it was earned"
+            return "it is not recorded for which question, rules and weights it was proven"
         if names := changes(self, type(self)):
-            return f"someone has changed the network since: {', '.join(names)}"
+            return f"the network has been changed since the proof: {', '.join(names)}"
         if digest_of(self, program_of(self)) != about.weights:
-            return "the weights, or their class or options, are not those for which it was earned"
+            return "the weights, or their class or options, have changed since the proof"
         known = [self.problem, *([TASKS[self.task]] if self.task in TASKS else [])]
         if any(task.digest != about.tasks.get(task.name) for task in known):
-            return f"the task {self.task} is not the one for which it was earned: its rules or kinds of tile differ"
+            return f"the rules or kinds of tile of the task {self.task} have changed since the proof"
         return ""
 
     @abstractmethod
@@ -429,7 +429,7 @@ def for_task(policy: Policy, task: str) -> Policy:
     kinds = f"mazes of the task {task} have {wanted.n_tiles} kinds of tile"
     check(wanted.n_tiles <= policy.n_tiles, f"{kinds}, and the policy reads {policy.n_tiles}")
     answers, asked_for = policy.problem.answers, f"the answers of the task {task} are {', '.join(wanted.answers)}"
-    check(wanted.answers == answers, f"{asked_for}, and those of the policy {', '.join(answers)}")
+    check(wanted.answers == answers, f"{asked_for}, and the answers of the policy are {', '.join(answers)}")
     if wanted is not policy.problem:
         stated = policy.guarantees
         other.problem = wanted
@@ -490,5 +490,5 @@ def common_task(policies: Mapping[str, Policy]) -> Task:
     tasks = {policy.task: name for name, policy in policies.items()}
     if len(tasks) > 1:
         parts = " and ".join(f"{name} for the task {task!r}" for task, name in tasks.items())
-        raise ValueError(f"all policies must be of one task, but {parts} were asked for")
+        raise ValueError(f"all policies must have the same task, got {parts}")
     return next(iter(policies.values())).problem

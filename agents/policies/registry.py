@@ -46,7 +46,7 @@ NAME_PARTS = {
     "healing": "finds the new path where the maze changes while it runs",
     "general": "learned on more kinds of maze than the one with the plain name",
     "lenient": "learned from whichever longest path is nearest, so that it draws any",
-    "perfect": "learned on perfect mazes alone, from the general network on",
+    "perfect": "the general network, trained further on perfect mazes alone",
     "solutions": "learned from solutions alone, without the first move at every tile",
     "borderless": "trained further, on levels of which half have no border",
     "aligned": "learned from solutions alone, with exact weights at the start",
@@ -191,7 +191,8 @@ def find_policy(name: str) -> PolicyInfo:
     card = cards().get(name, {})
     if "unshipped" in card:
         raise ValueError(
-            f"the weights of {name} do not ship, as it {card['unshipped']}; to train it: {card['made_by']}"
+            f"the package does not include the weights of {name}, which {card['unshipped']}; to train it: "
+            f"{card['made_by']}"
         )
     if os.path.isdir(name):
         model = Path(name) / MODEL_OF_RUN
@@ -244,8 +245,8 @@ def load(name: str | Path, **options: Any) -> Policy:
     try:
         policy = _make(constructor, arguments)
     except TypeError as error:
-        raise ValueError(f"{name} makes no policy of the options {options}: {error}") from error
-    check(isinstance(policy, Policy), f"{name} makes no Policy, but a {type(policy).__name__}")
+        raise ValueError(f"{name} cannot make a policy from the options {options}: {error}") from error
+    check(isinstance(policy, Policy), f"{name} must return a Policy, and returns a {type(policy).__name__}")
     return policy
 
 
@@ -342,7 +343,7 @@ def by_label(
         for label, entry in entries.items():
             is_correct = isinstance(label, str) and bool(label.strip()) and isinstance(entry, (Policy, *further))
             got = f"{type(entry).__name__} for {label!r}"
-            check(is_correct, f"a mapping has names, and for each a {wanted}; got {got}")
+            check(is_correct, f"a mapping must have names as keys and a {wanted} as each value, got {got}")
         return entries
     sources: dict[str, str] = {}
     for item in policies if isinstance(policies, Iterable) and not isinstance(policies, str) else [policies]:

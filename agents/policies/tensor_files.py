@@ -145,16 +145,17 @@ def check_layouts(layouts: TensorSpecs, expected: TensorSpecs) -> None:
     """
     prefix = next((start for start in _PREFIXES if any(key.startswith(start) for key in layouts.keys() - expected)), "")
     if prefix:
-        raise ValueError(f"its tensors are named with {prefix!r} in front, by a wrapper: save the model within that")
+        wrapped = f"the names of its tensors begin with {prefix!r}, added by a wrapper"
+        raise ValueError(f"{wrapped}: save the model inside the wrapper")
     for key in sorted(expected.keys() | layouts.keys()):
         if key not in layouts:
             raise ValueError(f"it has no tensor {key!r}, which should have shape {expected[key].shape}")
         if key not in expected:
-            raise ValueError(f"it has a tensor {key!r}, which the model has not; those are {', '.join(expected)}")
+            raise ValueError(f"it has a tensor {key!r}, and the model has only {', '.join(expected)}")
         if expected[key].shape != layouts[key].shape:
             raise ValueError(f"tensor {key!r} should have shape {expected[key].shape}, it has {layouts[key].shape}")
         if expected[key].dtype != layouts[key].dtype:
-            raise ValueError(f"tensor {key!r} should hold {expected[key].dtype}, it holds {layouts[key].dtype}")
+            raise ValueError(f"tensor {key!r} should have dtype {expected[key].dtype}, it has {layouts[key].dtype}")
 
 
 def _check_values(key: str, tensor: Tensor) -> None:

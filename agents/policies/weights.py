@@ -128,12 +128,12 @@ def _check(description: Any, layouts: TensorSpecs) -> None:
     Guarantees.from_json(description[GUARANTEES])
     name, arguments = description["class"], description["arguments"]
     if not isinstance(name, str) or name not in MODELS:
-        raise ValueError(f"it asks for an {unknown_name('class of models', name, MODELS)}")
+        raise ValueError(f"it is of an {unknown_name('class of models', name, MODELS)}")
     check(isinstance(arguments, dict), f"its arguments must be named, got {arguments!r}")
     # before such a model is made, since making very many layers takes long even without memory
     n_own = arguments.get("n_iterations")
     if arguments.get("shared_weights") is False and isinstance(n_own, int) and n_own > len(layouts):
-        raise ValueError(f"it asks for {n_own} iterations with their own weights, and has {len(layouts)} tensors")
+        raise ValueError(f"its arguments need weights for {n_own} iterations, and it has only {len(layouts)} tensors")
     try:
         expected = without_memory(model_class(name), arguments)
     except TypeError as error:
@@ -161,7 +161,8 @@ def made_again(model: Policy) -> Policy:
             task, other channels, or weights of other names or shapes.
     """
     name, arguments = type(model).__name__, getattr(model, "arguments", None)
-    check(isinstance(arguments, dict), f"a model of class {name} needs an attribute `arguments`, which make it again")
+    needed = f"a model of class {name} needs an attribute `arguments`, from which it can be made again"
+    check(isinstance(arguments, dict), needed)
     try:
         again = without_memory(type(model), json.loads(json.dumps(arguments)))
     except TypeError as error:

@@ -321,7 +321,7 @@ def export(
     name = (Path(label).stem if label.lower().endswith(MODEL_FILE) else label) if name is None else name
     if out is None:
         is_name = name.isprintable() and not {*name} & {*"/\\"} and name not in ("", ".", "..")
-        check(is_name, f"name must be that of a file in the current folder where out is not given, got {name!r}")
+        check(is_name, f"name must be the name of a file in the current folder if out is not given, got {name!r}")
     formats = FORMATS if format is None else {format: FORMATS[format]}
     kinds = {form.suffix: kind for kind, form in formats.items()}
     path = Path(name + next(iter(kinds))) if out is None else path_of_format(out, *kinds)
@@ -329,7 +329,7 @@ def export(
     chosen = FORMATS[kind]
     if not chosen.holds(model):
         others = " or ".join(other for other, form in FORMATS.items() if form.holds(model))
-        wrong = f"{kind} holds {chosen.needs}, and {name} is something else; {others or 'no other format'} can hold it"
+        wrong = f"{kind} is for {chosen.needs}, which {name} is not; {others or 'no other format'} can store it"
         if model.size is None and model.engine_hints.passes == 1 and not stays_the_same(model):
             wrong += ". If all its iterations are the same function, say so in its class: stationary_from = 0"
         raise ValueError(wrong)

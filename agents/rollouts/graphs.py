@@ -65,8 +65,8 @@ class OnGraph(Policy):
                 f"the {name} reads the tile at (row, column) {tuple(corner)} from each, but a graph has four doors: "
                 "only a kernel that is a cross runs there"
             )
-        drawing = f"it outputs {policy.output}, which are known of grids only"
-        check(policy.output not in DRAWINGS, f"on a graph the {name} cannot be judged: {drawing}")
+        drawing = f"its output, {policy.output}, can only be judged on grids"
+        check(policy.output not in DRAWINGS, f"the {name} cannot run on a graph: {drawing}")
         super().__init__(graph.ask(policy.problem), policy.n_tiles, policy.channel_names)
         self.policy, self.graph, self._program, self._bias = policy, graph, program, bias.detach()
         self._taps = torch.cat([kernel[:, :, row, col] for row, col in places], dim=1).detach()

@@ -53,7 +53,7 @@ def run_check(**options: Any) -> int:
         return FAILED
     print(f"all {len(proofs.theorems)} theorems are proven without an axiom, and coqchk has checked them again")
     if options.get("automaton") is not None and not any(name.startswith("Joined.") for name in proofs.theorems):
-        complain("the theorem is of the rules alone: that the network shows the answers is not checked")
+        complain("the theorem is about the rules alone: it is not checked that the network shows the answers")
         return FAILED
     return 0
 
@@ -89,7 +89,7 @@ def _summarise(
     described = json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))
     proof, means = described["proof"], described["signals"]
     if certificate.holds:
-        claim = "does what the automaton does on every maze, of any size, at every iteration: proven, in float32"
+        claim = "proven to do what the automaton does on every maze of any size, at every iteration, in float32"
         claim += ", if its invariant holds, which is not proven" if proof["verdict"] is None else ""
     # the facts, what the proof found, and where the model is
     Table.of_facts(

@@ -37,7 +37,7 @@ def run(
             known = "" if line.entry.weights is None else f"{line.entry.weights:,} weights, "
             tell(f"{line.name}: {known}{line.details}")
     if not details:
-        print("--details says how each row was trained and measured, and where it comes from")
+        print("--details shows how each row was trained and measured, and where it comes from")
     for path in filter(Path.exists, (out / name for name in (BOARD, PAGE, SOURCES, *[f"{PICTURE}.{format}"] * plot))):
         tell(str(path))
     return 0

@@ -204,7 +204,7 @@ COMMANDS = Commands(
             ),
             "reproduce": Command(sweep.run_reproduce, agents.reproduce, ("--scale tiny --out runs/tiny",)),
             "runs": Commands(
-                "List runs: what a folder has.",
+                "List the runs in a folder.",
                 {"Commands": {"list": Command(sweep.run_list, agents.list_runs, ("runs/sweep/widths --sort loss",))}},
             ),
         },
@@ -218,7 +218,7 @@ COMMANDS = Commands(
                 automata.run_check_refutations, agents.check_refutations, ("queries --signatures cvc5/proofs/eo",)
             ),
         },
-        "See what is there": {
+        "Show policies and levels": {
             "policies": Commands(
                 "List and show the policies that come with the package.",
                 {

@@ -47,7 +47,7 @@ def run(
         if policy.engine_hints.passes > 1:
             print(f"{name}: {cost_note(policy)}")
         if policy.guarantees.lost:
-            print(f"nothing is proven of {name}: {policy.guarantees.lost}")
+            print(f"nothing is proven about {name}: {policy.guarantees.lost}")
     tell(f"results: {out / 'results.json'}, {out / 'results.csv'}")
     for path in filter(Path.exists, (out / f"{name}.{format}" for name in FIGURES)):
         tell(f"figure: {path}")

@@ -142,7 +142,7 @@ def show_levels(
     """
     if png is not None and (png.suffix.lower() != ".png" or png.is_dir()):
         raise ValueError(f"--png must name a file that ends in .png, got {png}")
-    check(png is None or not family, "--family is a table: it goes without --png")
+    check(png is None or not family, "--family prints a table, which cannot be drawn to --png")
     if png is not None:
         check_folder("the folder of --png", png.parent)
     levels = load_levels(source)

@@ -75,7 +75,7 @@ def list_them(*, all: bool = False, details: bool = False, json: bool = False) -
         print("Parts of names:", *(f"  {part:<{width}}  {meaning}" for part, meaning in NAME_PARTS.items()), sep="\n")
         print()
     if not details:
-        print("under a name: when to take it, or what it is; `--details` says what each is.")
+        print("Below each name: when to use the policy, or a description; `--details` describes all.")
     print("complete: levels of the test set whose path is the canonical one after the policy's")
     print("iterations, as `evaluate` measures it; exact: solves every maze, by a proof or an")
     print("argument; drawing: exact too, but draws no single path, so that environments, which")

@@ -19,7 +19,7 @@ def run(*, out: Path = Path("runs/solve"), picture: str = "gif", **options: Any)
         tell(f"picture: {out / f'episode.{picture}'}")
     stated = solved.policy.guarantees
     if stated.lost:
-        print(f"nothing is proven of {solved.name}: {stated.lost}")
+        print(f"nothing is proven about {solved.name}: {stated.lost}")
     if not stated.exact:
         return 0
     metrics, n_levels = solved.metrics, len(solved.levels)

@@ -52,7 +52,7 @@ def find_device(name: str, float64_for: str = "") -> torch.device:
         has_float64 = device.type == "xpu" and torch.xpu.get_device_properties(device).has_fp64
         if float64_for and not has_float64:
             raise ValueError(f"device {name!r} has no float64, in which {float64_for} computes; use cpu or cuda")
-        warnings.warn(f"nobody has run this package on a device {device.type!r}", UserWarning, stacklevel=2)
+        warnings.warn(f"this package has never been run on a device {device.type!r}", UserWarning, stacklevel=2)
     return device
 
 

@@ -134,7 +134,7 @@ class LevelSource:
             self.has_border = bool(options.get("border", True))
         else:
             if options:
-                raise ValueError(f"with levels=, generator options make no sense: {', '.join(sorted(options))}")
+                raise ValueError(f"with levels=, leave out the generator options {', '.join(sorted(options))}")
             self.shape = self._set.shape[1:]
             (height, width), (rows, cols) = self.shape, (0, 0) if size is None else check_size(size)
             if size is not None and self.shape not in {(rows, cols), (rows + 2, cols + 2)}:

@@ -71,7 +71,7 @@ def from_minigrid(grids: ArrayLike) -> Tiles:
     kinds = array[..., 0].T.clip(0, len(_OBJECTS) - 1)
     tiles = _TILE_OF_OBJECT[kinds]
     for row, col in np.argwhere(tiles == len(Tile))[:1]:
-        raise ValueError(f"row {row}, column {col} is {_OBJECTS[kinds[row, col]]}, which no tile stands for")
+        raise ValueError(f"row {row}, column {col} is {_OBJECTS[kinds[row, col]]}, for which there is no tile")
     _ends(tiles)
     return tiles
 
@@ -111,7 +111,7 @@ def from_jaxued(level: Any) -> Tiles:
     fields = _fields(level, "wall_map", "agent_pos", "goal_pos")
     if fields["wall_map"].ndim == 3:
         shapes = [array.shape for array in fields.values()]
-        check(len({shape[:1] for shape in shapes}) == 1, f"fields must be of as many levels each, got {shapes}")
+        check(len({shape[:1] for shape in shapes}) == 1, f"fields must have the same number of levels, got {shapes}")
         rows = zip(*fields.values(), strict=True)
         return stack_levels(_in_turn(from_jaxued, [dict(zip(fields, values, strict=True)) for values in rows]))
     tiles = _binary(fields, "wall_map", 2).astype(np.uint8) * np.uint8(Tile.WALL)

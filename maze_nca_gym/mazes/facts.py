@@ -282,7 +282,7 @@ def at_least(number: int, truths: Sequence[Truth]) -> Truth:
         ValueError: a number below 1, or above the number of truths.
     """
     if not 1 <= number <= len(truths):
-        raise ValueError(f"at_least takes a number from 1 to that of the bits, {len(truths)}, got {number}")
+        raise ValueError(f"at_least takes a number from 1 to the number of bits, {len(truths)}, got {number}")
     counted: list[Truth] = []  # at index k: whether more than k of the truths so far hold
     for truth in truths:
         with_it = [truth, *(below & truth for below in counted)]
@@ -390,7 +390,7 @@ def read_once(
         terms = dict(function(SYMBOLS, CENTRE, Formula(None)))
     except Exception as error:  # it is anything that its author wrote
         raise ValueError(
-            f"{who} must join what it reads of the picture by operators such as & and <=: "
+            f"{who} must join the values that it reads from the picture by operators such as & and <=: "
             f"{type(error).__name__}: {error}"
         ) from error
 

@@ -449,7 +449,7 @@ def distance(
     """
     if not several and not isinstance(starts, int):
         raise ValueError(
-            f"several=False needs the kind of the only start, as nothing counts other tiles, got {starts!r}"
+            f"several=False needs the kind of the only start, as only tiles of a kind are counted, got {starts!r}"
         )
     given = weights or {}
     if any(weight < 1 for weight in given.values()):
@@ -720,14 +720,14 @@ def inflationary(*answers: str, **rules: Callable[..., Truth]) -> Fixpoint:
 
 def _fixpoint(answers: tuple[str, ...], rules: Mapping[str, Callable[..., Truth]], least: bool) -> Fixpoint:
     if not rules or not {*answers} <= {*rules}:
-        raise ValueError(f"fixpoint needs rules, and answers among these, {', '.join(rules) or 'none'}, got {answers}")
+        raise ValueError(f"fixpoint needs rules, and names of rules as answers ({', '.join(rules)}), got {answers}")
     terms = {name: _read(name, rule, [*rules]) for name, rule in rules.items()}
     layers = _layers(terms) if least else (tuple(terms),)
     read = {leaf.seen for term in terms.values() for leaf in term.leaves if isinstance(leaf.seen, TileKind)}
     chosen = answers or (next(iter(rules)),)
     if everywhere := [name for name in chosen if isinstance(rules[name], anywhere)]:
         raise ValueError(
-            f"{everywhere[0]} is on anywhere, so at all tiles or none: another relation must be the answer"
+            f"{everywhere[0]} is on at all tiles or at none, by `anywhere`: another relation must be the answer"
         )
     held = {name: anywhere(term) if isinstance(rules[name], anywhere) else term for name, term in terms.items()}
     return Fixpoint(ReadOnly(held), chosen, least, layers, frozenset((int(kind), kind.name.lower()) for kind in read))
@@ -751,8 +751,8 @@ def _layers(terms: Mapping[str, Term]) -> tuple[tuple[str, ...], ...]:
             if circle := _way(other, name, reads):
                 said = ", ".join(f"{one} reads {read}" for one, read in pairwise((name, *circle)))
                 raise ValueError(
-                    f"the rule of {name} negates {other}, which depends on it: {said}. A fixpoint negates what is "
-                    "complete before; `inflationary` reads what is not on yet"
+                    f"the rule of {name} negates {other}, which depends on it: {said}. A rule of `fixpoint` may negate "
+                    "relations that do not depend on it; `inflationary` reads whether a relation is off so far"
                 )
     layer = dict.fromkeys(terms, 0)
     for _ in terms:
@@ -792,7 +792,7 @@ def _read(who: str, rule: Callable[..., Truth], names: Sequence[str]) -> Term:
     for leaf in found.leaves:
         if not isinstance(leaf.tap, str) or not {*leaf.tap} <= {CENTRE, *DIRECTIONS}:
             raise ValueError(
-                f"the rule of {who} reads at {leaf.tap!r}, which is no word of {', '.join((CENTRE, *DIRECTIONS))}"
+                f"the rule of {who} reads at {leaf.tap!r}, which is not made of {', '.join((CENTRE, *DIRECTIONS))}"
             )
     return found
 

@@ -63,7 +63,7 @@ def exactly(number: int, bits: Sequence[Bits]) -> Bits:
     Raises:
         ValueError: `number` is below 0, or above the number of booleans.
     """
-    check(0 <= number <= len(bits), f"exactly takes a number from 0 to that of the bits, {len(bits)}, got {number}")
+    check(0 <= number <= len(bits), f"exactly takes a number from 0 to the number of bits, {len(bits)}, got {number}")
     return Weighed((1,) * len(bits), number, number)(*bits)
 
 

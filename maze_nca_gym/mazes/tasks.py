@@ -141,21 +141,21 @@ class Task:
         if not isinstance(self.name, str) or not self.name.strip():
             raise ValueError(f"the name of a task must be text that is not empty, got {self.name!r}")
         if with_order(self.name, self.order) != self.name:
-            raise ValueError(f"the name of a task ends with its order only, which is {self.order}, got {self.name!r}")
+            raise ValueError(f"the name of a task may only end with its own order, {self.order}, got {self.name!r}")
         for name in ("n_channels", "usual_length", "default_steps"):
             check_count(name, getattr(self, name))
         check_flag("may_be_empty", self.may_be_empty)
         named = isinstance(self.answers, tuple) and all(isinstance(name, str) and name for name in self.answers)
         if not named or not self.answers or len({*self.answers, *self.guided}) < len(self.answers) + len(self.guided):
             raise ValueError(
-                f"answers of the task {self.name!r} must be a tuple of different names, one or more, and none that its "
-                f"guidance has, got {self.answers!r}"
+                f"answers of the task {self.name!r} must be a tuple of one or more different names, and none of "
+                f"these in guided, got {self.answers!r}"
             )
         check_count(f"n_channels of the task {self.name!r}", self.n_channels, len(self.answers))
         if len(self.answers) > 1 and self.rank is not None:
-            raise ValueError(f"a rank is for answers of one channel, those of {self.name!r} have {len(self.answers)}")
+            raise ValueError(f"a rank is for answers of one channel; those of {self.name!r} have {len(self.answers)}")
         if (self.guidance is None) != (not self.guided):
-            raise ValueError(f"guidance needs names of its channels, guided, and they need it, got {self.guided}")
+            raise ValueError(f"guidance and guided, the names of its channels, need each other, got {self.guided}")
         if not all(isinstance(kind, Kind) for kind in self.kinds) or self.kinds[:2] != KINDS[:2]:
             such = '(*KINDS, Kind("water", "w", "#56b4e9"))'
             raise ValueError(f"kinds of the task {self.name!r} must be Kinds that begin with KINDS[:2], such as {such}")
@@ -362,7 +362,7 @@ class Task:
             ValueError: the task has no guidance.
         """
         if self.guidance is None:
-            raise ValueError(f"the task {self.name!r} brings no guidance")
+            raise ValueError(f"the task {self.name!r} has no guidance")
         if not len(tiles):
             return Guidance(
                 np.zeros((0, len(self.guided), *tiles.shape[1:]), np.bool_), np.zeros(tiles.shape, np.int32)
@@ -542,7 +542,7 @@ def of_each(function: Callable[..., Any]) -> Callable[..., NDArray[Any]]:
         masks = [np.frombuffer(path, np.bool_) for path in paths]
         of_level = np.frombuffer(level, np.uint8).reshape(shape)
         answers = [path.reshape(shape if path.size == of_level.size else (-1, *shape)).copy() for path in masks]
-        return as_array(function(of_level.copy(), *answers, **options), "what is returned of a level")
+        return as_array(function(of_level.copy(), *answers, **options), "the result for a level")
 
     @wraps(function)
     def of_all(tiles: Tiles, *paths: NDArray[np.bool_], **options: Any) -> NDArray[Any]:
@@ -623,7 +623,7 @@ def _try_out(name: str, task: Task) -> None:
     wrong = np.flatnonzero(task.is_answer(targets) & ~judged)
     if len(wrong):
         rows = task.to_text(tiles[wrong[0]], targets[wrong[0]]).replace("\n", "/")
-        raise ValueError(f"is_optimal of the task {task.name!r} must accept what solve returns (*), but not in {rows}")
+        raise ValueError(f"is_optimal of the task {task.name!r} must accept the answers of solve, and rejects {rows}")
     if task.guidance is not None:
         shown = _called(task, "guide", tiles)
         _check_result(task, "guidance", shown.channels, (len(tiles), len(task.guided), *tiles.shape[1:]))
@@ -667,8 +667,8 @@ def check_specification(task: Task) -> None:
         wrong = np.flatnonzero(too_long | (shown != targets.reshape(shown.shape)).any(axis=(1, 2, 3)))
         if len(wrong):
             raise ValueError(
-                f"the specification of the task {task.name!r} is not what solve returns for the maze "
-                f"{task.in_a_line(levels[wrong[0]])}; if no level is like this one, say so in `counts` of the Task"
+                f"the specification of the task {task.name!r} disagrees with its solve on the maze "
+                f"{task.in_a_line(levels[wrong[0]])}; if no level is like this maze, exclude it by `counts` of the Task"
             )
 
 

@@ -385,6 +385,6 @@ def term_of(rule: Rule, names: type[IntEnum] | Sequence[str] | None = None, who:
             raise TypeError(f"it returns {found!r}")
     except Exception as error:  # a rule is anything that its author wrote
         if isinstance(error, TypeError) or (isinstance(error, AttributeError) and isinstance(error.obj, Term)):
-            raise ValueError(f"{who} must be made of what it sees with &, |, ^ and ~: {error}") from error
+            raise ValueError(f"{who} must join the values that it sees by &, |, ^ and ~: {error}") from error
         raise ValueError(f"{who} fails: {type(error).__name__}: {error}") from error
     return found

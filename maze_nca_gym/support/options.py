@@ -557,7 +557,7 @@ def meant(name: str, known: Collection[str]) -> str:
     """Return the end of a message about an unknown option: the known option that may be meant, or an empty string."""
     name = name.replace("-", "_")
     if name in CONTINUED and "overwrite" in known:
-        return ": the same command goes on with a run that was stopped"
+        return ": the same command continues a run that was stopped"
     return did_you_mean(FAMILIAR.get(name, name) if FAMILIAR.get(name) in known else name, known)
 
 

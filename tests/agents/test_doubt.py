@@ -277,7 +277,7 @@ class TestShrinking:
         result = doubt("shortest-path-bfs", **QUICK | {"tiles": 1, "seconds": 0.01})
         assert (result.failure, result.n_complete) == (None, 0)
         assert result.n_mazes > 0
-        assert result.correct_on == "no number of tiles with every maze tried and correct"
+        assert result.correct_on == "for no number of tiles were all mazes tried and answered correctly"
 
     def test_tiny_mazes_can_be_left_out(self) -> None:
         result = doubt("nca-diameter", **QUICK | {"least": 3})

@@ -77,7 +77,7 @@ def kernel_of(content):
 def test_a_name_is_no_path(name, tmp_path, monkeypatch):
     (tmp_path / "a" / "b").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "a" / "b")
-    with pytest.raises(ValueError, match=r"name must be that of a file in the current folder where out is not given"):
+    with pytest.raises(ValueError, match=r"name must be the name of a file in the current folder if out is not given"):
         export("shortest-path-bfs", name=name)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
     shutil.rmtree(tmp_path / "a")
@@ -189,9 +189,9 @@ class TestFiles:
             (fresh_mlp(), ["json"], "json"),
             (NCA(4, 3, shared_weights=False, n_iterations=2), ["json"], "json"),
             (NCA(4, 3, input_injection=False), ["json"], "json"),
-            (ShortestPathNCA(form="bounded"), ["json"], "holds .*; torchscript or onnx can hold it"),
+            (ShortestPathNCA(form="bounded"), ["json"], "json is for .*; torchscript or onnx can store it"),
             (load("gat-shortest-path-baseline"), ["json", "onnx", "torchscript"], "no other format"),
-            (Unsaid(), ["json", "torchscript"], "no other format can hold it. If all .*: stationary_from = 0$"),
+            (Unsaid(), ["json", "torchscript"], "no other format can store it. If all .*: stationary_from = 0$"),
         ],
     )
     def test_what_a_format_cannot_hold_is_refused_and_the_message_says_which_can(

@@ -215,20 +215,20 @@ def test_mutants_are_never_correct(twins, automaton):
 @for_each(
     ("make", "message"),
     [
-        (lambda: fixpoint(), "fixpoint needs rules, and answers among these, none, got"),
-        (lambda: fixpoint("DRY", WET=lambda see: see.tile(0)), "answers among these, WET, got"),
+        (lambda: fixpoint(), r"fixpoint needs rules, and names of rules as answers \(\), got"),
+        (lambda: fixpoint("DRY", WET=lambda see: see.tile(0)), r"names of rules as answers \(WET\), got"),
         (
             lambda: fixpoint(WET=lambda see: ~see("WET")),
             "the rule of WET negates WET, which depends on it: WET reads W",
         ),
         (lambda: fixpoint(WET=lambda see: ~(see.tile(0) & ~see("WET")) & ~see("WET", "U")), "of WET negates WET, whic"),
-        (lambda: fixpoint(WET=lambda see: see("WET") + 1), "must be made of what it sees with &, |, ^ and ~"),
-        (lambda: fixpoint(WET=lambda see: True), "must be made of what it sees with &, |, ^ and ~: it returns True"),
+        (lambda: fixpoint(WET=lambda see: see("WET") + 1), "must join the values that it sees by &, |, ^ and ~"),
+        (lambda: fixpoint(WET=lambda see: True), "must join the values that it sees by &, |, ^ and ~: it returns True"),
         (
             lambda: fixpoint(WET=lambda see: see("WET", "N")),
-            "the rule of WET reads at 'N', which is no word of C, U, L, D, R",
+            "the rule of WET reads at 'N', which is not made of C, U, L, D, R",
         ),
-        (lambda: fixpoint(WET=lambda see: see("WET") | True), "must be made of what it sees with &, |, ^ and ~: unsu"),
+        (lambda: fixpoint(WET=lambda see: see("WET") | True), "the values that it sees by &, |, ^ and ~: unsu"),
         (
             lambda: fixpoint(WET=lambda see: see("WET") | see("WET").any()),
             "^ and ~: 'Term' object has no attribute 'any'",
@@ -238,7 +238,7 @@ def test_mutants_are_never_correct(twins, automaton):
         (lambda: fixpoint(WET=lambda see: see.tile(int("x"))), "the rule of WET fails: ValueError: invalid literal"),
         (
             lambda: evolution(WET=(lambda see: see.tile(0), lambda see: see("WET").any())),
-            "the rule of WET must be made",
+            "the rule of WET must join",
         ),
         *(
             (
@@ -260,7 +260,7 @@ def test_mutants_are_never_correct(twins, automaton):
             lambda: Task(name="fire", solve=fixpoint(WET=lambda see: see.tile(SOURCE)), kinds=KINDS[:2]),
             "a rule of its fixpoint reads the kind of tile 2, source, but the task fire has 0 empty, 1 wall",
         ),
-        (lambda: inflationary(WET=anywhere(lambda see: see.tile(0))), "WET is on anywhere, so at all tiles or none"),
+        (lambda: inflationary(WET=anywhere(lambda see: see.tile(0))), "WET is on at all tiles or at none"),
         (lambda: grown("shortest-path"), "the solve of the task shortest-path must be a fixpoint"),
     ],
 )

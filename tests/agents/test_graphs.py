@@ -224,7 +224,7 @@ def doors(door: str, at: int, there: int) -> np.ndarray:
         (lambda: Graph.from_networkx(nx.DiGraph([(0, 1)])), "undirected"),
         (lambda: OnGraph(load("depth-first"), Graph.of(parse("ST"))), "only a kernel that is a cross"),
         (lambda: OnGraph(load("gcn-shortest-path-baseline"), Graph.of(parse("ST"))), "not the "),
-        (lambda: OnGraph("all-shortest-paths", Graph.of(parse("ST"))), "outputs all shortest paths, which are known"),
+        (lambda: OnGraph("all-shortest-paths", Graph.of(parse("ST"))), "its output, all shortest paths, can only be"),
         (lambda: OnGraph("nca-diameter", Graph.of(parse("ST"))), "no.*diameter"),
         (lambda: prove("shortest-path", on="graph"), "Did you mean 'graphs'"),
         (lambda: prove("diameter", on="graphs"), "connected graphs alone"),

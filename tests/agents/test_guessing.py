@@ -80,11 +80,11 @@ def test_the_first_and_later_rules_of_a_changing_ghost():
     refused("evolution needs a first and a next rule of each ghost, got none", evolution)
     refused("evolution needs a first and a next rule of each ghost, got {'there'", evolution, there=wave)
     refused(
-        "the rule of there at first must be made of what it sees .*: see takes a relation, got 'there'",
+        "the rule of there at first must join the values that it sees .*: see takes a relation, got 'there'",
         evolution,
         there=later_rule[::-1],
     )
-    refused("the rule of there must be made of what it sees", evolution, there=(later_rule[0], lambda see: 1))
+    refused("the rule of there must join the values that it sees", evolution, there=(later_rule[0], lambda see: 1))
 
 
 def test_ghosts_agree_with_other_solvers():

@@ -92,7 +92,7 @@ class TestQuestions:
             copy.deepcopy(model),
             load(f"symmetrised:{HINTED}").policy and load_model(file),
         ):
-            void(policy, "the task soaked is not the one .*rules or kinds")
+            void(policy, "the rules or kinds of tile of the task soaked have changed")
         assert (proof.verdict, proof.holds) == (None, False)
         assert "the task soaked is not the one of the proof any more" in proof.words
         assert prove(automaton).verdict == "refuted", "the question is the one that is registered now"
@@ -101,7 +101,7 @@ class TestQuestions:
         question("soaked", flood(Tile.SOURCE))
         assert model.guarantees.verdict == load(file).guarantees.verdict == proof.verdict == "correct", "as it was"
         register_task(replace(TASK, name="soaked", kinds=(*KINDS, Kind("mud", "m", "#aa8855"))))
-        void(model, "the task soaked is not the one")
+        void(model, "the rules or kinds of tile of the task soaked have changed")
         refused("the task soaked was registered again with other kinds of tile", prove, automaton)
 
     @pytest.mark.usefixtures("forgotten")
@@ -158,7 +158,7 @@ class TestQuestions:
         )
         assert for_task(network, "wet").guarantees.exact
         question("wet", flood(Tile.TARGET))
-        void(for_task(network, "wet"), "the task wet is not the one")
+        void(for_task(network, "wet"), "the rules or kinds of tile of the task wet have changed")
         assert network.guarantees.exact
 
     @pytest.mark.usefixtures("forgotten")
@@ -250,7 +250,8 @@ class TestWeights:
         assert content == load(HINTED).guarantees
         silent = {**content.to_json(), "about": None}
         assert (
-            Guarantees.from_json(silent).lost == "its file does not say for which task, rules and weights it was earned"
+            Guarantees.from_json(silent).lost
+            == "its file does not record for which task, rules and weights it was proven"
         )
         assert Guarantees.from_json(silent).verdict is None
         refused(
@@ -339,7 +340,7 @@ class TestRules:
         assert earned(REACHABLE, model, certificate, refusing).verdict is None
 
     def test_a_bound_counts_as_a_bound(self):
-        with pytest.raises(TypeError, match="a bound is a StepBound itself: a subclass such as Late"):
+        with pytest.raises(TypeError, match="StepBound cannot have subclasses such as Late"):
 
             class Late(StepBound):
                 def __call__(self, n_tiles, n_moves):
@@ -437,7 +438,7 @@ class TestChangedNetworks:
         assert not policy.guarantees.exact
         assert policy.guarantees.verdict is None
         assert re.search(
-            "has changed the network|the class [A-Z].* changes|the weights, or their class", policy.guarantees.lost
+            "the network has been changed|the class [A-Z].* changes|the weights, or their class", policy.guarantees.lost
         )
         assert altered(policy)
         assert program_of(policy) is None
@@ -471,14 +472,14 @@ class TestChangedNetworks:
         policy = ShortestPathNCA()
         activate = ShortestPathNCA.activate
         monkeypatch.setattr(ShortestPathNCA, "activate", lambda self, *arguments: activate(self, *arguments) * 0)
-        void(policy, "someone has changed the network since: activate")
+        void(policy, "the network has been changed since the proof: activate")
         assert not ShortestPathNCA().guarantees.exact
         monkeypatch.undo()
         assert policy.guarantees.exact
         for name in ("update", "forward"):
             with monkeypatch.context() as patch:
                 patch.setattr(NCA, name, lambda self, *arguments: arguments[1] * 0, raising=False)
-                void(load(HINTED), f"changed the network since: {name}")
+                void(load(HINTED), f"network has been changed since the proof: {name}")
                 assert program_of(load(HINTED)) is None
         assert load(HINTED).guarantees.exact
 

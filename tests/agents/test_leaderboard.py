@@ -200,7 +200,7 @@ class TestPredictions:
             (lambda lines: [*lines[:4], "x" + lines[4][1:], *lines[5:]], "line 5: a token is .* from 1 to 5, got 'x'"),
             (np.ones((12, 80), np.uint8), r"it must have 12 mazes of 81 tokens, got shape \(12, 80\)"),
             (np.ones((11, 9, 9), np.uint8), r"it must have 12 mazes of 81 tokens, got shape \(11, 9, 9\)"),
-            (np.ones((12, 81)), r"it must hold integers \(N, 81\), got float64 of shape \(12, 81\)"),
+            (np.ones((12, 81)), r"it must contain integers \(N, 81\), got float64 of shape \(12, 81\)"),
             (np.zeros((12, 81), np.int8), "maze 0: a token is a number from 1 to 5, got 0"),
             (np.array([{}], dtype=object), "it is no array of numbers"),
             *[
@@ -227,7 +227,7 @@ class TestPredictions:
         os.truncate(tmp_path / "large.csv", 5 * 10**9)
         with pytest.raises(ValueError, match=r"must have 12 mazes of 81 tokens, got shape \(5000000, 1000\)"):
             read_predictions(tmp_path / "large.npy", SMALL)
-        with pytest.raises(ValueError, match="has 5,000,000,000 bytes, and 12 mazes of 81 tokens at most 15,552"):
+        with pytest.raises(ValueError, match="has 5,000,000,000 bytes, and 12 mazes of 81 tokens have at most 15,552"):
             read_predictions(tmp_path / "large.csv", SMALL)
 
     def test_all_files_are_read_before_anything_is_measured(self, tmp_path, small, monkeypatch):
@@ -273,9 +273,9 @@ class TestPolicies:
         read, drawn = bench(names, policies="shortest-path-bfs", n=2, data=tmp_path).rows
         assert [read.set, drawn.set] == names
         assert read.scores == drawn.scores
-        with pytest.raises(ValueError, match=r"maze-hard-30 do not ship: bench --data FOLDER reads test.csv"):
+        with pytest.raises(ValueError, match=r"the mazes of maze-hard-30: bench --data FOLDER reads test.csv"):
             bench(names, policies="shortest-path-bfs", n=2)
-        with pytest.raises(ValueError, match="--data is for a set that does not ship, and none of dt-net-9 is one"):
+        with pytest.raises(ValueError, match="sets that the package does not include, and it includes dt-net-9"):
             bench("dt-net-9", policies="shortest-path-bfs", n=2, data=tmp_path)
 
     def test_steps_end_a_rollout_early(self, small):
@@ -558,7 +558,7 @@ class TestBoard:
             assert main([*words, *details]) == 0
             printed.append(capsys.readouterr().out)
         short, long = printed
-        table = short[: short.index("--details says how")]
+        table = short[: short.index("--details shows how")]
         assert table.startswith("maze-unique-30: % of instances\n")
         assert "shortest-path-bfs" in table
         assert long.startswith(table)

@@ -256,7 +256,7 @@ def wet(see):
     [
         (
             {"A": lambda see: ~see("B"), "B": lambda see: see("A", "U")},
-            "the rule of A negates B, which depends on it: A reads B, B reads A. A fixpoint negates what is complete",
+            "the rule of A negates B, which depends on it: A reads B, B reads A. A rule of `fixpoint` may negate rela",
         ),
         (
             {"A": lambda see: see("C"), "B": lambda see: see("A") & ~see("C", "L"), "C": lambda see: see("B")},

@@ -113,7 +113,7 @@ def test_it_is_exported_as_a_module_of_torch(tmp_path: Path) -> None:
     module = torch.jit.load(str(export(DeadEnds(), tmp_path / "mine.pt")))
     maze = torch.from_numpy(one_hot(MAZES))
     assert torch.equal(module(maze, torch.zeros(8, 2, 11, 11)), rollout(DeadEnds(), maze, 1))
-    refused("DeadEnds is something else; torchscript or onnx can hold it", export, DeadEnds(), tmp_path / "mine.json")
+    refused("DeadEnds is not; torchscript or onnx can store it", export, DeadEnds(), tmp_path / "mine.json")
 
 
 def test_it_is_loaded_by_module_and_class() -> None:

@@ -143,9 +143,9 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"rules": {Signal.PATH: REACH.rules[Signal.PATH]}}, "the rule of WET in reach is missing"),
     (ruled(WET=lambda see: see(Signal.PATH)), "the rule of WET in reach reads PATH, which is an output"),
     (ruled(WET=lambda see: see(Signal.WET, "UU")), "the rule of WET in reach reads 'UU', but may read U, L, C, R, D"),
-    (ruled(WET=lambda see: True), r"rule of WET in reach must be made of what it sees with &, \|, \^ and ~: .* True"),
-    (ruled(WET=lambda see: see("DRY")), r"WET in reach must be made .* see takes a signal \(PATH, WET\), got 'DRY'"),
-    (ruled(WET=lambda see: see(Signal.WET) & True), "the rule of WET in reach must be made of what it sees"),
+    (ruled(WET=lambda see: True), r"WET in reach must join the values that it sees by &, \|, \^ and ~: .* True"),
+    (ruled(WET=lambda see: see("DRY")), r"WET in reach must join .* see takes a signal \(PATH, WET\), got 'DRY'"),
+    (ruled(WET=lambda see: see(Signal.WET) & True), "the rule of WET in reach must join the values that it sees"),
     (ruled(WET=lambda see: see(Signal.WET) or see(Signal.WET, "U")), "a rule has neither `if` nor `and`, `or`, `not`"),
     (
         ruled(WET=lambda see: see(Signal.WET) if see(Signal.WET) else see(Signal.WET, "U")),

@@ -98,7 +98,7 @@ def test_a_card_of_figures_alone_says_how_to_train_its_model(tmp_path):
     name = "mlp-shortest-path-baseline"
     assert name not in list_policies(all=True)
     for function in (load, find_policy):
-        with pytest.raises(ValueError, match=f"the weights of {name} do not ship, as it completes nothing") as caught:
+        with pytest.raises(ValueError, match=f"not include the weights of {name}, which completes nothing") as caught:
             function(name)
     command = str(caught.value).split("to train it: maze-nca-gym ")[1].split()
     shorter = ["3" if before == "--n-updates" else word for before, word in pairwise(["", *command])]
@@ -119,14 +119,14 @@ def test_a_policy_is_given_by_a_path_too(tmp_path):
     ("use", "message"),
     [
         (lambda: load(3), "a policy is loaded by its name or file, got int"),
-        (lambda: load("shortest-path-bfs", speed=2), "shortest-path-bfs makes no policy of the options {'speed': 2}: "),
-        (lambda: load("nca-shortest-path", speed=2), "nca-shortest-path makes no policy of the options"),
+        (lambda: load("shortest-path-bfs", speed=2), "shortest-path-bfs cannot make a policy from the options {'sp"),
+        (lambda: load("nca-shortest-path", speed=2), "nca-shortest-path cannot make a policy from the options"),
         (lambda: named_policies(None), "names or files are expected, or a mapping from names to policies, got NoneT"),
         (lambda: named_policies([load("depth-first")]), "a mapping from names to policies, got DepthFirstNCA"),
-        (lambda: named_policies({"a": "depth-first"}), "a mapping has names, and for each a Policy; got str for 'a'"),
-        (lambda: named_policies({1: load("depth-first")}), "for each a Policy; got DepthFirstNCA for 1"),
+        (lambda: named_policies({"a": "depth-first"}), "names as keys and a Policy as each value, got str for 'a'"),
+        (lambda: named_policies({1: load("depth-first")}), "a Policy as each value, got DepthFirstNCA for 1"),
         (lambda: solve(["depth-first", "shortest-path-bfs"]), "one policy is expected, got depth-first, shortest-p"),
-        (lambda: bench("dt-net-9", policies={"a": "x.csv"}), "for each a Policy or Path; got str for 'a'"),
+        (lambda: bench("dt-net-9", policies={"a": "x.csv"}), "a Policy or Path as each value, got str for 'a'"),
         (lambda: bench("dt-net-9", policies={"a\n": load("depth-first")}), r"must be printable, got 'a\\n'"),
     ],
 )

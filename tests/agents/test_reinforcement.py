@@ -389,7 +389,7 @@ class TestAsPolicy:
     @for_each(
         "start",
         [
-            ("shortest-path-bfs", "to start from a ShortestPathNCA, it needs an attribute arguments"),
+            ("shortest-path-bfs", "to start from a ShortestPathNCA, its class needs an attribute arguments"),
             (FRESH_MLP, "needs a network for every size whose iterations are all the same; a MLP"),
             ("nca-diameter", "start_from is for the task diameter, not shortest-path"),
             (NETWORK, r"needs 33 state channels and its action, .* n_channels=33\), got maze"),

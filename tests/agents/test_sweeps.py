@@ -169,7 +169,7 @@ class TestSpecification:
             ({"measure": {"metrics": ["reused"]}}, "no run can give 'reused'; what runs can give: nothing"),
             ({"measure": {"benchmarks": ["edits-23"]}, "options": {"task": "diameter"}}, "can give 'edits-23'"),
             ({"measure": {"sizes": [8]}, "options": {"model": "MLP", "sizes": 6}}, "can give 'random-8'"),
-            ({"measure": {"benchmarks": ["maze-hard-30"]}}, "do not ship: bench --data FOLDER"),
+            ({"measure": {"benchmarks": ["maze-hard-30"]}}, "the mazes of maze-hard-30: bench --data FOLDER"),
         ],
     )
     def test_mistakes_are_found_before_anything_runs(self, change, complaint, tmp_path):

@@ -215,7 +215,7 @@ def test_a_task_must_rank_paths():
 
 @for_each("format", ["json", "torchscript", "onnx"])
 def test_symmetrised_policies_are_not_saved(format, tmp_path):
-    with pytest.raises(ValueError, match=f"{format} holds .*, and symmetrised:.* no other format can hold it"):
+    with pytest.raises(ValueError, match=f"{format} is for .*, which symmetrised:.* is not; no other format can"):
         export("symmetrised:nca-diameter-lenient", tmp_path / "policy", format)
     assert not list(tmp_path.iterdir())
 

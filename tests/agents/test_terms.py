@@ -278,4 +278,4 @@ def test_exactly_so_many_are_on():
         assert [bool(exactly(number, [*map(np.bool_, bits)])) for bits in bits_of_states] == [
             sum(b) == number for b in bits_of_states
         ]
-    refused("exactly takes a number from 0 to that of the bits, 1, got 2", exactly, 2, [np.bool_(True)])
+    refused("exactly takes a number from 0 to the number of bits, 1, got 2", exactly, 2, [np.bool_(True)])

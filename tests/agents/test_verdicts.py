@@ -195,7 +195,7 @@ def test_kinds_that_no_mark_draws_are_compared_too():
     task = Task(name="muddy", kinds=kinds, solve=dry, specification=free.specification)
     assert {MUD} <= {int(kind) for maze in small_mazes(task) for kind in np.unique(maze)}
     assert all((maze == Tile.SOURCE).sum() == 1 for maze in small_mazes(task))
-    refused(r"is not what solve returns for the maze \S*m\S*; .*`counts`", register_task, task)
+    refused(r"disagrees with its solve on the maze \S*m\S*; .*`counts`", register_task, task)
 
 
 @some_and_all(
@@ -448,7 +448,7 @@ def test_a_theorem_is_called_once():
         (lambda picture, at, t: {Reached.WET: np.asarray(picture.inside(at)).any()}, "by operators such as & and <="),
     ):
         broken = replace(REACHABLE, theorem=replace(theorem, signals=wrong))
-        refused(rf"`signals` of a theorem must join what it reads .*{message}|{message}", prove, broken)
+        refused(rf"`signals` of a theorem must join the values that it reads .*{message}|{message}", prove, broken)
 
 
 def test_a_specification_answers_all_readers_alike():
@@ -458,7 +458,7 @@ def test_a_specification_answers_all_readers_alike():
     ghosts = canonical_path()
     two_faced = replace(ghosts, answers=(Answer(shown, ghosts.answers[0].n_moves),))
     task = replace(TASK, name="two-faced", specification=lambda: two_faced)
-    refused("the specification of the task 'two-faced' is not what solve returns", register_task, task)
+    refused("the specification of the task 'two-faced' disagrees with its solve", register_task, task)
 
 
 def test_the_small_mazes_are_complete():
@@ -486,7 +486,7 @@ def flood_task(free):
 def test_a_specification_is_compared_with_solve():
     check_specification(flood_task(lambda picture, at: picture.inside(at) & ~picture.tile(Tile.WALL, at)))
     with pytest.raises(
-        ValueError, match=r"the specification of the task 'reached' is not what solve returns for the maze"
+        ValueError, match=r"the specification of the task 'reached' disagrees with its solve on the maze"
     ):
         check_specification(
             flood_task(lambda picture, at: picture.tile(Tile.EMPTY, at) | picture.tile(Tile.SOURCE, at))

@@ -73,7 +73,7 @@ def test_other_objects_are_not_saved(tmp_path):
     with torch.no_grad():
         broken.weights[0][0, 0, 0] = float("nan")
     refused(r"tensor 'weights.0' must hold finite float32 or float64 numbers", save_model, broken, tmp_path / "model")
-    refused(r"should hold torch.float32, it holds torch.bfloat16", save_model, NCA(4, 3).bfloat16(), tmp_path / "model")
+    refused("should have dtype torch.float32, it has torch.bf", save_model, NCA(4, 3).bfloat16(), tmp_path / "model")
     assert not list(tmp_path.iterdir())
 
 
@@ -129,8 +129,8 @@ def described(**changes: object) -> str:
         ("", "Expecting value"),
         ("[]", "must hold `class`, `arguments`, `guarantees` and `sha256`"),
         ('{"class": "NCA", "arguments": {}}', "must hold `class`, `arguments`, `guarantees` and `sha256`"),
-        (described(**{"class": "os.system"}), "asks for an unknown class of models 'os.system'; known: .*NCA"),
-        (described(**{"class": ["NCA"]}), "asks for an unknown class of models"),
+        (described(**{"class": "os.system"}), "it is of an unknown class of models 'os.system'; known: .*NCA"),
+        (described(**{"class": ["NCA"]}), "it is of an unknown class of models"),
         (described(arguments=[4, 5]), r"its arguments must be named, got \[4, 5\]"),
         *[
             (
@@ -154,10 +154,10 @@ def test_weights_must_be_finite_floats(saved):
         "must hold finite float32 or float64 numbers, got 1 NaN and 0 infinite of 5": torch.tensor(
             [0, 0, 0, 0, torch.nan]
         ),
-        "should hold torch.float32, it holds F16": torch.zeros(5, dtype=torch.float16),
-        "should hold torch.float32, it holds BF16": torch.zeros(5, dtype=torch.bfloat16),
-        "should hold torch.float32, it holds torch.float64": torch.zeros(5, dtype=torch.float64),
-        "should hold torch.float32, it holds torch.int64": torch.zeros(5, dtype=torch.int64),
+        "should have dtype torch.float32, it has F16": torch.zeros(5, dtype=torch.float16),
+        "should have dtype torch.float32, it has BF16": torch.zeros(5, dtype=torch.bfloat16),
+        "should have dtype torch.float32, it has torch.float64": torch.zeros(5, dtype=torch.float64),
+        "should have dtype torch.float32, it has torch.int64": torch.zeros(5, dtype=torch.int64),
     }
     for message, bad in wrong.items():
         save_file({**tensors, "biases.0": bad}, saved, metadata)
@@ -167,9 +167,9 @@ def test_weights_must_be_finite_floats(saved):
 @for_each(
     ("rename", "message"),
     [
-        (lambda key: f"module.{key}", "its tensors are named with 'module.' in front, by a wrapper"),
-        (lambda key: f"_orig_mod.{key}", "its tensors are named with '_orig_mod.' in front, by a wrapper"),
-        (lambda key: key.replace("biases", "bias"), r"it has a tensor 'bias.0', which the model has not; those are we"),
+        (lambda key: f"module.{key}", "the names of its tensors begin with 'module.', added by a wrapper"),
+        (lambda key: f"_orig_mod.{key}", "the names of its tensors begin with '_orig_mod.', added by a wrapper"),
+        (lambda key: key.replace("biases", "bias"), r"it has a tensor 'bias.0', and the model has only we"),
         (lambda key: key if key == "weights.0" else None, r"it has no tensor 'biases.0', which should have shape"),
     ],
 )

@@ -475,7 +475,7 @@ class TestConstructor:
             ({"size": 100_000}, "size 100000 x 100000 is 10,000,000,000 tiles"),
             ({"size": 8, "levels": LEVEL}, "levels= has levels of 5 x 5 tiles, and size=8 asks for 10 x 10"),
             ({"generator": "prefect"}, r"unknown generator 'prefect'\. Did you mean 'perfect'\? Known: random, "),
-            ({"levels": LEVEL, "wall_probability": 0.5}, "with levels=, generator options make no sense: wall_prob"),
+            ({"levels": LEVEL, "wall_probability": 0.5}, "with levels=, leave out the generator options wall_prob"),
             ({"levels": "S?\n.T"}, "unknown tiles"),
             ({"levels": "Nowhere"}, "neither a file, a known name nor a drawing"),
             ({"levels": np.full((5, 5), 9)}, "tiles of the task .* are 0 to 3 .*, got 9"),

@@ -46,7 +46,7 @@ def read_predictions(path: str | Path, benchmark: BenchmarkSet) -> NDArray[np.ui
 
 def _read_csv(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
     n_bytes, most = path.stat().st_size, n * n_tokens * TOKEN_BYTES
-    check(n_bytes <= most, f"it has {n_bytes:,} bytes, and {n:,} mazes of {n_tokens:,} tokens at most {most:,}")
+    check(n_bytes <= most, f"it has {n_bytes:,} bytes, and {n:,} mazes of {n_tokens:,} tokens have at most {most:,}")
     lines = read_text(path).splitlines()
     tokens = np.empty((n, n_tokens), np.uint8)
     check(len(lines) == n, f"it must have {n:,} lines, one for each maze, and has {len(lines):,}")
@@ -62,7 +62,7 @@ def _read_csv(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
 def _read_npy(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
     array = mapped_array(path)
     is_table, shape = array.dtype.kind in "iu" and array.ndim in (2, 3), array.shape
-    check(is_table, f"it must hold integers (N, {n_tokens:,}), got {array.dtype} of shape {shape}")
+    check(is_table, f"it must contain integers (N, {n_tokens:,}), got {array.dtype} of shape {shape}")
     wanted = f"it must have {n:,} mazes of {n_tokens:,} tokens"
     check((len(array), prod(shape[1:])) == (n, n_tokens), f"{wanted}, got shape {shape}")
     tokens = array.reshape(n, n_tokens)

@@ -107,7 +107,7 @@ def bench(
     check(bool(chosen), "name at least one benchmark set")
     if data is not None:
         is_read = any(benchmark.read is not None for benchmark in chosen)
-        check(is_read, f"--data is for a set that does not ship, and none of {', '.join(sets)} is one")
+        check(is_read, f"--data is for sets that the package does not include, and it includes {', '.join(sets)}")
         chosen = [benchmark.from_files(data) for benchmark in chosen]
     # the policies, and the predictions, all of which are read first, so that a wrong file is refused early
     entrants, learned_from = find_entrants(policies)

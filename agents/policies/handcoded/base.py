@@ -98,7 +98,7 @@ class HandcodedNCA(Policy):
         if type(self).encode_maze is Policy.encode_maze and len(table.inputs) != n_tiles:
             raise ValueError(
                 f"the table of {name} has {len(table.inputs)} inputs, but a maze of the task {task} has {n_tiles} "
-                "channels: name these, or define encode_maze(maze), which returns the inputs"
+                "channels: name these as its inputs, or define encode_maze(maze), which returns the inputs"
             )
         super().__init__(task, n_tiles, [channel.name.lower() for channel in table.channels])
         weight, bias = table.convolution()

@@ -188,7 +188,8 @@ class PathActor(Policy):
             actor.load_state_dict(policy.state_dict())
             return actor
         arguments = getattr(policy, "arguments", None)
-        check(isinstance(arguments, dict), f"to start from a {type(policy).__name__}, it needs an attribute arguments")
+        needed = f"to start from a {type(policy).__name__}, its class needs an attribute arguments"
+        check(isinstance(arguments, dict), needed)
         arguments = cast(dict[str, Any], arguments)
         # with a last iteration that is like all others
         same = arguments | ({"n_iterations": None} if arguments.get("n_iterations") is not None else {})
@@ -226,5 +227,5 @@ def _made(network: Mapping[str, Any]) -> Policy:
     policy = None if arguments.get("shared_weights") is False else constructed(model_class(name), arguments)
     if policy is None or policy.stationary_from != 0 or policy.size is not None:
         wanted = "an actor needs a network for every size whose iterations are all the same"
-        raise ValueError(f"{wanted}; a {name} with {arguments} is none")
+        raise ValueError(f"{wanted}, and a {name} with {arguments} is no such network")
     return policy

@@ -136,7 +136,7 @@ def _named(name: str, draw: Callable[[str, int], Tiles]) -> Callable[[str, int],
 
 
 def _refuse(name: str, n: int) -> Tiles:
-    raise ValueError(f"the mazes of {name} do not ship: bench --data FOLDER reads {original.FILES}")
+    raise ValueError(f"the package does not include the mazes of {name}: bench --data FOLDER reads {original.FILES}")
 
 
 def _all_sets() -> Iterator[BenchmarkSet]:

@@ -178,7 +178,8 @@ class Lineage:
             fresh = parent == FRESH
             if fresh != (generation == 0) or fresh != (seed == FRESH) or seed < FRESH:
                 entry = (id, parent, generation, seed)
-                raise ValueError(f"level {id} is half a fresh one, half an offspring: {entry}")
+                must = f"level {id} must have a parent, a seed and a generation above 0, or none of the three"
+                raise ValueError(f"{must}, got {entry}")
             if not np.isfinite(fitness):
                 raise ValueError(f"the fitness of level {id} in the lineage is {fitness}")
             if root and not FRESH <= parent < id:

@@ -428,7 +428,7 @@ def test_devices_that_nobody_has_tried_are_taken_by_name_alone(name, monkeypatch
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.setattr(torch.xpu, "device_count", lambda: 1)
     monkeypatch.setattr(torch.xpu, "get_device_properties", lambda device: SimpleNamespace(has_fp64=False))
-    with pytest.warns(UserWarning, match=f"nobody has run this package on a device '{name}'"):
+    with pytest.warns(UserWarning, match=f"this package has never been run on a device '{name}'"):
         assert find_workers(name).device.type == name
     assert find_workers("auto").device.type != name
     for call in (
