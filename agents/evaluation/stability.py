@@ -168,24 +168,24 @@ def measure_stability(
         for key, table in measured.items():
             tables.setdefault(key, []).append(table)
     # kind of measurement, and number of iterations, fraction or edit -> a row of scores, or a period, for each level
-    whole = {key: np.concatenate(parts) for key, parts in tables.items()}
-    curve = tuple(Point(mark, Metrics.of(whole["longer", mark])) for mark in marks)
+    joined = {key: np.concatenate(parts) for key, parts in tables.items()}
+    curve = tuple(Point(mark, Metrics.of(joined["longer", mark])) for mark in marks)
     # where a fresh start ends with an optimal path and the continued state does not, (N,) bool
     lags = {
-        name: (table[:, OPTIMAL] != 0) & (whole["continued", name][:, OPTIMAL] == 0)
-        for (kind, name), table in whole.items()
+        name: (table[:, OPTIMAL] != 0) & (joined["continued", name][:, OPTIMAL] == 0)
+        for (kind, name), table in joined.items()
         if kind == "fresh"
     }
-    fresh, continued = ({n: Metrics.of(whole[kind, n]) for n in lags} for kind in ("fresh", "continued"))
+    fresh, continued = ({n: Metrics.of(joined[kind, n]) for n in lags} for kind in ("fresh", "continued"))
     return Stability(
         n_levels=len(labelled),
         n_steps=n_steps,
-        before=Metrics.of(whole["before", None]),
+        before=Metrics.of(joined["before", None]),
         after=curve[-1].metrics,
         curve=curve,
-        state=Habit.of(whole["period", "state"]),
-        path=Habit.of(whole["period", "path"]),
-        corruption=tuple(Corruption(f, Metrics.of(whole["corrupted", f])) for f in FRACTIONS),
+        state=Habit.of(joined["period", "state"]),
+        path=Habit.of(joined["period", "path"]),
+        corruption=tuple(Corruption(f, Metrics.of(joined["corrupted", f])) for f in FRACTIONS),
         edits=tuple(Edited(n, len(lag), fresh[n], continued[n], proportion(lag)) for n, lag in lags.items()),
         hysteresis=proportion(np.concatenate(list(lags.values()))) if lags else None,
     )

@@ -60,19 +60,19 @@ ROUNDS = ("n_offspring", "parents")
 here it breeds in every round."""
 
 
-def options_of_evolution(given: Mapping[str, Any]) -> dict[str, Option]:
+def options_of_evolution(values: Mapping[str, Any]) -> dict[str, Option]:
     """Return the further options of `evolve` by name: options of the generator, the population, its mutation and its
     breeding.
 
     Args:
-        given: values of the options of `evolve` by name; `generator` decides which further options exist.
+        values: values of the options of `evolve` by name; `generator` decides which further options exist.
     """
     population = options_of(PopulationConfig)
     del population["task"], population["mutation_options"]
     population["capacity"] = replace(population["capacity"], default=None, style=Shown(default="--n"))
     rounds = {name: option for name, option in options_of(BreedingSchedule).items() if name in ROUNDS}
     mutations = options_of_each({name: options_of(mutation) for name, mutation in MUTATIONS.items()})
-    return {**generator_options(given), **rounds, **population, **mutations}
+    return {**generator_options(values), **rounds, **population, **mutations}
 
 
 @Further(options_of_evolution)

@@ -52,8 +52,8 @@ def own_class(kind: type) -> type | None:
     """
     if kind not in _OWN:
         own = next(base for base in kind.__mro__ if base.__module__.partition(".")[0] == PACKAGE)
-        whole = not any(getattr(getattr(own, name, None), "__isabstractmethod__", False) for name in dir(own))
-        _OWN[kind] = own if whole else None
+        is_concrete = not any(getattr(getattr(own, name, None), "__isabstractmethod__", False) for name in dir(own))
+        _OWN[kind] = own if is_concrete else None
     return _OWN[kind]
 
 

@@ -161,11 +161,11 @@ def iterate(
             yield now
             if not until_finished:
                 continue
-            told = _told(policy, maze, now, start_step + mark) if undisturbed else None
-            if told is None and len(last) == 3 and _repeats_from(policy, start_step + mark - 2):
+            ended = _ended_by_policy(policy, maze, now, start_step + mark) if undisturbed else None
+            if ended is None and len(last) == 3 and _repeats_from(policy, start_step + mark - 2):
                 earlier, before, _ = last
-                told = at_fixed_point(policy, earlier, before, now, undisturbed)
-            if told is not None and bool(read_back(told.all())):
+                ended = at_fixed_point(policy, earlier, before, now, undisturbed)
+            if ended is not None and bool(read_back(ended.all())):
                 return
 
     return states()
@@ -184,16 +184,16 @@ def finished(policy: Policy, maze: Tensor, state: Tensor, step: int) -> Tensor:
         state: (B, C, H, W), the state after `step` iterations.
         step: the number of iterations since the episode began.
     """
-    told = _told(policy, maze, state, step)
-    if told is not None:
-        return told
+    ended = _ended_by_policy(policy, maze, state, step)
+    if ended is not None:
+        return ended
     if not _repeats_from(policy, step):
         return torch.zeros(len(state), dtype=torch.bool, device=state.device)
     before, now = rollout(policy, maze, [1, 2], state, start_step=step)
     return at_fixed_point(policy, state, before, now)
 
 
-def _told(policy: Policy, maze: Tensor, state: Tensor, step: int) -> Tensor | None:
+def _ended_by_policy(policy: Policy, maze: Tensor, state: Tensor, step: int) -> Tensor | None:
     """Return for which mazes the path never changes again by `Policy.finished`, (B,) bool.
 
     None if the method returns None, or if someone has changed the policy's iterations.

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from ..policies.policy import Policy
 
 
-def generator_options(given: Mapping[str, Any]) -> dict[str, Option]:
+def generator_options(values: Mapping[str, Any]) -> dict[str, Option]:
     """Return the options of all generators by name, for the `**options` of a command.
 
     Args:
-        given: the values of the command's other options; they have no effect on the result.
+        values: the values of the command's other options; they have no effect on the result.
     """
     return options_of_each(
         {
@@ -140,7 +140,7 @@ def generate(
     return levels
 
 
-def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
+def levels_for(policy: Policy, levels: object, **options: Any) -> dict[str, Any]:
     """Return the options of an environment that select the levels of a policy: a set, or the options of fresh levels.
 
     They are `levels`, or `generator`, `size` and the options of the generator.
@@ -148,17 +148,17 @@ def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
     Args:
         policy: a policy; options that are not given take the values for which the policy is meant.
         levels: a set, or the name or file of a set, or None for fresh levels.
-        given: `generator`, `size` and options of the generator; values that are None count as not given.
+        options: `generator`, `size` and options of the generator; values that are None count as not given.
 
     Raises:
         ValueError: options of fresh levels are given together with a set, or the generator does not have an option.
     """
-    given = {name: value for name, value in given.items() if value is not None}
+    options = {name: value for name, value in options.items() if value is not None}
     if levels is not None:
-        check(not given, f"{next(iter(given), '')} is for fresh levels: leave it out with levels")
+        check(not options, f"{next(iter(options), '')} is for fresh levels: leave it out with levels")
         return {"levels": levels}
     usual = {"generator": USUAL_FAMILY, "size": USUAL_SIZE}
-    chosen = {**usual, **level_options(policy, given), **given}
+    chosen = {**usual, **level_options(policy, options), **options}
     find_generator(chosen["generator"], [name for name in chosen if name not in usual])
     return chosen
 

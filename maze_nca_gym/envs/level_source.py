@@ -157,7 +157,7 @@ class LevelSource:
             return self.task.marked(rng, self._generator(rng, 1, self._size, **self._options))[0]
         return self._set[turn % len(self._set) if self._in_order else rng.integers(len(self._set))]
 
-    def given(self, options: Mapping[str, Any], n: int = 1) -> Tiles | None:
+    def requested(self, options: Mapping[str, Any], n: int = 1) -> Tiles | None:
         """Return the (N, H, W) levels chosen by the options of a reset, or None if they choose none.
 
         Args:

@@ -153,7 +153,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
                 nothing has changed then.
         """
         # Everything that may fail comes first, so a refused reset changes nothing, not even the seed.
-        levels = self.source.given(check_reset_options(options))
+        levels = self.source.requested(check_reset_options(options))
         super().reset(seed=check_seed(seed))
         self._turn = self._turn if seed is None else 0
         episode = np.zeros(1, np.intp)

@@ -139,7 +139,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         else:
             first = check_seed(first)
             seeds = [None if first is None else first + i for i in range(n)]
-        levels = self.source.given(options, n)
+        levels = self.source.requested(options, n)
         for i, own in enumerate(seeds):
             if i not in self._rngs or (mask[i] and own is not None):
                 self._rngs[i], self._rng_seeds[i] = seeding.np_random(own)

@@ -51,9 +51,9 @@ def reader(kinds: Mapping[int, Bits], look: Look | None = None) -> Callable[[Bit
 
 def _bordered(values: Bits) -> Bits:
     (height, width) = values.shape[-2:]
-    found = np.zeros((*values.shape[:-2], height + 2, width + 2), values.dtype)  # faster than np.pad
-    found[..., 1:-1, 1:-1] = values
-    return found
+    bordered = np.zeros((*values.shape[:-2], height + 2, width + 2), values.dtype)  # faster than np.pad
+    bordered[..., 1:-1, 1:-1] = values
+    return bordered
 
 
 def is_of_map(values: NDArray[Any]) -> bool:
@@ -124,8 +124,8 @@ class MazePicture(Picture):
         if when is None:
             return values
         # nothing is stated of what was before the first iteration, so any value will do
-        found = values[np.maximum(when, 0)]
-        return found[:, 0, 0, 0] if np.ndim(when) else found
+        at_times = values[np.maximum(when, 0)]
+        return at_times[:, 0, 0, 0] if np.ndim(when) else at_times
 
 
 def shifted(values: NDArray[Any], at: Place, beyond: int = 0) -> NDArray[Any]:
@@ -166,10 +166,10 @@ def broken_axioms(ghosts: Ghosts, tiles: Tiles, n_steps: int = 1) -> dict[str, i
         n_steps: the number of iterations, from 0, for which axioms are checked.
     """
     picture = MazePicture(tiles, ghosts.ghosts(tiles), MARGIN)
-    t, found = np.arange(n_steps)[:, None, None, None], {}
+    t, broken = np.arange(n_steps)[:, None, None, None], {}
     shape = (n_steps, *tiles.shape[:-2], *(side + 2 * MARGIN for side in tiles.shape[-2:]))
     for axiom, holds in ghosts.axioms(picture, CENTRE, t).items():
         held = np.broadcast_to(np.asarray(holds, np.bool_), shape)
         if not held.all():
-            found[axiom_of(axiom).name] = int(np.argmin(held.all(axis=(0, 2, 3))))
-    return found
+            broken[axiom_of(axiom).name] = int(np.argmin(held.all(axis=(0, 2, 3))))
+    return broken

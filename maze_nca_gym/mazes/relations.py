@@ -119,8 +119,8 @@ class KnownAxioms:
 
     def __call__(self, picture: Picture, at: Place, t: Number) -> Axioms:
         """Return all axioms."""
-        found = {**self.follow(picture, at, t), **self.assumed(picture, at)}
-        return found | {name: fact for lemma in self.lemmas for name, fact in lemma.facts(picture, at).items()}
+        axioms = {**self.follow(picture, at, t), **self.assumed(picture, at)}
+        return axioms | {name: fact for lemma in self.lemmas for name, fact in lemma.facts(picture, at).items()}
 
 
 def has_known_axioms(ghosts: Ghosts) -> bool:
@@ -171,12 +171,12 @@ def both_of(*parts: Ghosts) -> Ghosts:
     ghost."""
 
     def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
-        found = dict[Axiom, Truth]()
+        joined = dict[Axiom, Truth]()
         for i, part in enumerate(parts):
             for named, fact in part.axioms(picture, at, t).items():
                 axiom = axiom_of(named)
-                found[axiom._replace(name=f"{axiom.name} ({i})") if i else axiom] = fact
-        return found
+                joined[axiom._replace(name=f"{axiom.name} ({i})") if i else axiom] = fact
+        return joined
 
     witnesses = tuple(witness for part in parts for witness in witnesses_of(part))
     single = frozenset[int]().union(*map(supposed_single, parts))
@@ -199,15 +199,15 @@ class GhostName(str):
 
 
 def _named(kind: str, name: str) -> GhostName:
-    found = GhostName(f"{kind} {name}".rstrip())
-    found.kind = kind
-    return found
+    ghost = GhostName(f"{kind} {name}".rstrip())
+    ghost.kind = kind
+    return ghost
 
 
 def _by_weight(weights: Mapping[int, int], picture: Picture, at: Place) -> list[tuple[int, Truth]]:
     """Return for each weight whether a tile has it, as pairs of the weight and a truth value."""
-    found = [(weight, picture.tile(kind, at)) for kind, weight in weights.items()]
-    return [*found, (1, ~reduce(or_, (is_kind for _, is_kind in found)) if found else picture.inside(at))]
+    choices = [(weight, picture.tile(kind, at)) for kind, weight in weights.items()]
+    return [*choices, (1, ~reduce(or_, (is_kind for _, is_kind in choices)) if choices else picture.inside(at))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,32 +293,32 @@ class Relations:
 
     def axioms(self, picture: Picture, at: Place, t: Number) -> dict[str, Truth]:
         """Return the facts about a tile that follow from the definitions, by name."""
-        found, inside, seen = dict[str, Truth](), picture.inside(at), self.seen(picture)
+        facts, inside, seen = dict[str, Truth](), picture.inside(at), self.seen(picture)
         if self.spread is not None:
             spread = picture.of_map(self.spread[0])
-            found["no more tiles are on than there are"] = (spread >= 0) & (spread < picture.of_map(N_TILES))
+            facts["no more tiles are on than there are"] = (spread >= 0) & (spread < picture.of_map(N_TILES))
         for stratum in self.strata:
             for name, defined in stratum.items():
                 if isinstance(defined, Relation):
-                    found |= self._comes_on(name, defined, stratum, picture, at, t)
+                    facts |= self._comes_on(name, defined, stratum, picture, at, t)
                 elif isinstance(defined, Derived) and name not in self.hidden:
                     is_so = picture.true(name, at) == defined.fact(seen, at)
-                    found[f"{name} is what its definition says"] = implies(inside, is_so)
+                    facts[f"{name} is what its definition says"] = implies(inside, is_so)
                 elif isinstance(defined, StageAt):
                     number, (on, stage) = picture.of_map(name), self.on(defined.of, picture, at)
-                    found[f"{name} is a stage"] = (number >= 0) & (number <= self._most(defined.of, picture))
-                    found[f"{name} is the stage there"] = implies(on & picture.tile(defined.kind, at), stage == number)
+                    facts[f"{name} is a stage"] = (number >= 0) & (number <= self._most(defined.of, picture))
+                    facts[f"{name} is the stage there"] = implies(on & picture.tile(defined.kind, at), stage == number)
                 elif isinstance(defined, Largest):
                     number, most = picture.of_map(name), self._most(defined.of[0], picture) + defined.more
-                    found[f"{name} is no larger than a stage"] = (number >= 0) & (number <= most)
+                    facts[f"{name} is no larger than a stage"] = (number >= 0) & (number <= most)
                     for of in defined.of:
                         on, stage = self.on(of, picture, at)
-                        found[f"no stage of {of} is beyond {name}"] = implies(on, stage + defined.more <= number)
+                        facts[f"no stage of {of} is beyond {name}"] = implies(on, stage + defined.more <= number)
                 elif isinstance(defined, Game):
                     now, before = picture.true(name, at, t), self.seen(picture, when=t - 1)
-                    found[f"{name} at first"] = implies(inside & (t == 0), now == defined.first(seen, at))
-                    found[f"{name} next"] = implies(inside & (t >= 1), now == defined.then(before, at))
-        return found
+                    facts[f"{name} at first"] = implies(inside & (t == 0), now == defined.first(seen, at))
+                    facts[f"{name} next"] = implies(inside & (t >= 1), now == defined.then(before, at))
+        return facts
 
     def _comes_on(
         self, name: str, relation: Relation, stratum: Mapping[str, Any], picture: Picture, at: Place, t: Number
@@ -328,7 +328,7 @@ class Relations:
         if relation.stage in self.hidden:
             is_so = picture.true(name, at) == relation.rule(self.seen(picture), at)
             return {f"{name} is on where its rule is true": implies(picture.inside(at), is_so)}
-        found, most, (on, stage) = dict[str, Truth](), self._most(name, picture), self.on(name, picture, at)
+        facts, most, (on, stage) = dict[str, Truth](), self._most(name, picture), self.on(name, picture, at)
         due = [("in time", at, t), ("no later than it can", at, stage - 1), ("if ever", at, most + 1)]
         for tap, of in relation.spreads:
             there = moved(at, tap)
@@ -336,10 +336,10 @@ class Relations:
         for when, there, number in due:
             comes = (number >= 0) & picture.inside(there) & relation.rule(self.seen(picture, stratum, number), there)
             on_there, stage_there = self.on(name, picture, there)
-            found[f"{name} comes on {when}"] = implies(comes, on_there & (stage_there <= number))
+            facts[f"{name} comes on {when}"] = implies(comes, on_there & (stage_there <= number))
         if not relation.everywhere:
-            found[f"{name} is on for a reason"] = implies(on, relation.rule(self.seen(picture, stratum, stage), at))
-        return found | {
+            facts[f"{name} is on for a reason"] = implies(on, relation.rule(self.seen(picture, stratum, stage), at))
+        return facts | {
             f"{name} has a stage where it is on": implies(picture.inside(at), (stage >= -1) & (on == (stage >= 0))),
             f"stages of {name} are fewer than tiles": implies(on, stage <= most),
         }
@@ -363,8 +363,8 @@ class Relations:
             (N, H, W) bool for relations and facts; (N, H, W) int for stages, -1 where a relation is off; (N, 1, 1) int
                 for numbers of the map; and (T, N, H, W) bool for games, at the times 0 to `N_ITERATIONS`.
         """
-        picture, found = MazePicture(tiles, {}, look=look), dict[str, NDArray[Any]]()
-        stages = {name: each.stage for name, each in self.definitions.items() if isinstance(each, Relation)}
+        picture, values = MazePicture(tiles, {}, look=look), dict[str, NDArray[Any]]()
+        stages = {name: defined.stage for name, defined in self.definitions.items() if isinstance(defined, Relation)}
         for stratum in self.strata:
             new, seen = self._relations(stratum, picture), self.seen(picture)
             for name, defined in stratum.items():
@@ -372,25 +372,25 @@ class Relations:
                     new[name] = defined.fact(seen, CENTRE)
                 elif isinstance(defined, StageAt):
                     here = {"where": tiles == defined.kind, "initial": 0}
-                    new[name] = found[stages[defined.of]].max(axis=(1, 2), keepdims=True, **here)
+                    new[name] = values[stages[defined.of]].max(axis=(1, 2), keepdims=True, **here)
                 elif isinstance(defined, Largest):
-                    last = [found[stages[of]].max(axis=(1, 2), keepdims=True) for of in defined.of]
+                    last = [values[stages[of]].max(axis=(1, 2), keepdims=True) for of in defined.of]
                     new[name] = np.maximum(np.max(last, axis=0) + defined.more, 0)
             new |= self._generations(stratum, picture)
-            found |= new
+            values |= new
             picture = picture.with_ghosts(new)
         if self.spread is not None:
-            n_on = found[self.spread[1]].sum(axis=(1, 2), keepdims=True)
-            found[self.spread[0]] = np.maximum(n_on - 1, 0)
+            n_on = values[self.spread[1]].sum(axis=(1, 2), keepdims=True)
+            values[self.spread[0]] = np.maximum(n_on - 1, 0)
         if stages:
-            found[N_TILES] = np.full((len(tiles), 1, 1), prod(tiles.shape[1:]))
-        return {name: value for name, value in found.items() if name not in self.hidden}
+            values[N_TILES] = np.full((len(tiles), 1, 1), prod(tiles.shape[1:]))
+        return {name: value for name, value in values.items() if name not in self.hidden}
 
     def _relations(self, stratum: Mapping[str, Definition], picture: MazePicture) -> dict[str, NDArray[Any]]:
         """Return the relations of a stratum, and their stages."""
-        rules = {name: each for name, each in stratum.items() if isinstance(each, (Relation, Later))}
-        defined = {name: each for name, each in rules.items() if isinstance(each, Relation)}
-        pooled = {name: each.stage for name, each in defined.items() if each.everywhere}
+        rules = {name: definition for name, definition in stratum.items() if isinstance(definition, (Relation, Later))}
+        defined = {name: definition for name, definition in rules.items() if isinstance(definition, Relation)}
+        pooled = {name: definition.stage for name, definition in defined.items() if definition.everywhere}
         none = ~picture.inside()  # laid out in memory as pictures are
         on = {name: none for name in rules if name not in pooled}
         off = none.astype(np.int64) - 1
@@ -398,7 +398,7 @@ class Relations:
         for number in range(len(rules) * none[0].size + 1 if len(none) else 0):
             so_far = {**on, **{stage: stages[name] for name, stage in pooled.items()}}
             seen = self.seen(picture.with_ghosts(so_far))
-            fresh = {name: each.rule(seen, CENTRE) for name, each in rules.items()}
+            fresh = {name: definition.rule(seen, CENTRE) for name, definition in rules.items()}
             fresh |= {name: fresh[name].any(axis=(1, 2), keepdims=True) & (stages[name] < 0) for name in pooled}
             fresh |= {name: fresh[name] & ~before for name, before in on.items()}
             if not any(new.any() for new in fresh.values()):
@@ -410,12 +410,12 @@ class Relations:
 
     def _generations(self, stratum: Mapping[str, Definition], picture: MazePicture) -> dict[str, NDArray[Any]]:
         """Return the games of a stratum at the times 0 to `N_ITERATIONS`, (T, N, H, W) bool by name."""
-        games = {name: each for name, each in stratum.items() if isinstance(each, Game)}
-        found = [{name: each.first(picture, CENTRE) for name, each in games.items()}]
+        games = {name: game for name, game in stratum.items() if isinstance(game, Game)}
+        generations = [{name: game.first(picture, CENTRE) for name, game in games.items()}]
         for _ in range(N_ITERATIONS if games else 0):
-            seen = picture.with_ghosts(found[-1])
-            found.append({name: each.then(seen, CENTRE) for name, each in games.items()})
-        return {name: np.stack([each[name] for each in found]) for name in games}
+            seen = picture.with_ghosts(generations[-1])
+            generations.append({name: game.then(seen, CENTRE) for name, game in games.items()})
+        return {name: np.stack([game[name] for game in generations]) for name in games}
 
 
 def distance(
@@ -451,9 +451,9 @@ def distance(
         raise ValueError(
             f"several=False needs the kind of the only start, as only tiles of a kind are counted, got {starts!r}"
         )
-    given = weights or {}
-    if any(weight < 1 for weight in given.values()):
-        raise ValueError(f"weights must be at least 1, got {min(given.values())}")
+    lengths = weights or {}
+    if any(weight < 1 for weight in lengths.values()):
+        raise ValueError(f"weights must be at least 1, got {min(lengths.values())}")
 
     def differ(picture: Picture, at: Place) -> Axioms:
         # a move changes the parity of every distance, so no two neighbours are equally far
@@ -466,8 +466,8 @@ def distance(
         }
 
     distance_name = _named(DISTANCE, name)
-    alternate = not several and not given and {*taps} <= {*DIRECTIONS}
-    flood = Relations((_flood(starts, taps, free, given, name),))
+    alternate = not several and not lengths and {*taps} <= {*DIRECTIONS}
+    flood = Relations((_flood(starts, taps, free, lengths, name),))
     return flood.ghosts(lemmas=(Lemma(differ),) if alternate else (), single=[] if several else [cast(int, starts)])
 
 
@@ -574,8 +574,8 @@ class Fixpoint:
         """
         if look is None and np.ndim(tiles) != 3:
             raise ValueError(f"mazes are an (N, H, W) array, one is maze[None], got the shape {np.shape(tiles)}")
-        found = self.stages(tiles, look)
-        drawn = [found[name] for name in self.answers]
+        stages = self.stages(tiles, look)
+        drawn = [stages[name] for name in self.answers]
         return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=1)
 
     @property
@@ -593,8 +593,8 @@ class Fixpoint:
             return on if self.least else picture.true(name, at) | on
 
         def shows_why(name: str, term: Term, picture: Picture, at: Place) -> Truth:
-            on, stage = found.on(name, picture, at)
-            seen = found.seen(picture, self.layers[self.layer_of(name)], stage)
+            on, stage = relations.on(name, picture, at)
+            seen = relations.seen(picture, self.layers[self.layer_of(name)], stage)
             return on & term.read_by(read_at(seen, at))
 
         of_map, terms = [name for name, rule in self.rules.items() if isinstance(rule, anywhere)], self.terms
@@ -603,8 +603,8 @@ class Fixpoint:
             strata.append({n: Relation(partial(comes, n, terms[n]), _stage(n), everywhere=n in of_map) for n in layer})
             strata += [{_rounds(i): Largest(layer, 1)}] if i + 1 < len(self.layers) else []
         reasons = {_reason(name): Derived(partial(shows_why, name, terms[name])) for name in of_map}
-        found = Relations((*strata, reasons), spread=(SPREAD, self.answers[0]))
-        return found
+        relations = Relations((*strata, reasons), spread=(SPREAD, self.answers[0]))
+        return relations
 
     def stages(self, tiles: Tiles, look: Look | None = None) -> dict[str, NDArray[Any]]:
         """Return the relations on mazes and the rounds in which they come on, by the names of the ghosts of
@@ -788,13 +788,13 @@ def _read(who: str, rule: Callable[..., Truth], names: Sequence[str]) -> Term:
             f"a relation needs a name like that of a variable, and none of {', '.join(RESERVED)}, which name numbers "
             f"of every proof, got {name!r}",
         )
-    found = term_of(rule, names, f"the rule of {who}")
-    for leaf in found.leaves:
+    term = term_of(rule, names, f"the rule of {who}")
+    for leaf in term.leaves:
         if not isinstance(leaf.tap, str) or not {*leaf.tap} <= {CENTRE, *DIRECTIONS}:
             raise ValueError(
                 f"the rule of {who} reads at {leaf.tap!r}, which is not made of {', '.join((CENTRE, *DIRECTIONS))}"
             )
-    return found
+    return term
 
 
 def evolution(**rules: tuple[Callable[..., Truth], Callable[..., Truth]]) -> Ghosts:
@@ -861,8 +861,8 @@ def canonical_path(
         ValueError: `order` is no order of directions, or a weight is below 1.
     """
     order_code(order)
-    given = weights or {}
-    flood = distance(end, free=free, weights=given, several=several, name=name)
+    lengths = weights or {}
+    flood = distance(end, free=free, weights=lengths, several=several, name=name)
     reached_name, distance_name, length_name = (_named(ghost, name) for ghost in (REACHED, DISTANCE, LENGTH))
     path_name, step_name, n_steps_name = (_named(ghost, name) for ghost in (ON_PATH, STEP, N_STEPS))
     ways, goes_name, enters = (
@@ -871,12 +871,13 @@ def canonical_path(
 
     def leads(towards: str, picture: Picture, at: Place) -> Truth:
         there, far = moved(at, towards), picture.number(distance_name, at)
-        near = (has & (far >= picture.number(distance_name, there) + w) for w, has in _by_weight(given, picture, there))
+        choices = _by_weight(lengths, picture, there)
+        near = (has & (far >= picture.number(distance_name, there) + w) for w, has in choices)
         return known(picture, distance_name, there) & reduce(or_, near)
 
     def goes(towards: str, picture: Picture, at: Place) -> Truth:
         earlier = (leads(rival, picture, at) for rival in order[: order.index(towards)])
-        return reduce(lambda kept, rival: kept & ~rival, earlier, leads(towards, picture, at))
+        return reduce(lambda first, rival: first & ~rival, earlier, leads(towards, picture, at))
 
     def follows(towards: str, picture: Picture, at: Place) -> Truth:
         before = moved(at, OPPOSITE[towards])
@@ -890,10 +891,10 @@ def canonical_path(
     moves: dict[str, Definition] = {goes_name[d]: Derived(partial(goes, d)) for d in order}
     ends: dict[str, Definition] = {enters[d]: Derived(partial(follows, d)) for d in order}
     ends[length_name] = StageAt(reached_name, start)
-    if given:
+    if lengths:
         moves |= {ways[d]: Derived(partial(leads, d)) for d in order}
         ends[n_steps_name] = Largest((path_name,))
-    hidden = [*goes_name.values(), *([] if given else [step_name])]
+    hidden = [*goes_name.values(), *([] if lengths else [step_name])]
     path = Relations((flood.relations, moves, {path_name: Relation(drawn, step_name)}, ends), hidden=hidden)
 
     def is_near(picture: Picture, at: Place) -> Axioms:
@@ -914,8 +915,8 @@ def canonical_path(
         }
 
     def is_short(picture: Picture, at: Place) -> Axioms:
-        n_steps, heaviest = picture.of_map(n_steps_name), max(1, *given.values())
-        short = picture.of_map(length_name) <= heaviest * (n_steps - 1) + given.get(end, 1)
+        n_steps, heaviest = picture.of_map(n_steps_name), max(1, *lengths.values())
+        short = picture.of_map(length_name) <= heaviest * (n_steps - 1) + lengths.get(end, 1)
         return {"a step is no longer than the heaviest, the last than the end": implies(n_steps >= 1, short)}
 
     lemmas = (
@@ -923,11 +924,11 @@ def canonical_path(
         Lemma(is_near, path_name),
         Lemma(is_nearer),
         Lemma(comes_once),
-        *((Lemma(is_short),) if given else ()),
+        *((Lemma(is_short),) if lengths else ()),
     )
     answer = Answer(
         lambda picture, at: picture.true(path_name, at),
-        lambda picture: picture.of_map(n_steps_name if given else length_name),
+        lambda picture: picture.of_map(n_steps_name if lengths else length_name),
     )
     return path.ghosts((answer,), lemmas, single={start, *supposed_single(flood)})
 
@@ -953,12 +954,12 @@ def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Ghos
 
     def axioms(picture: Picture, at: Place) -> dict[str, Truth]:
         number = picture.number(COMPONENT, at)
-        found = {"free tiles have a number": implies(picture.inside(at), (number >= 0) == free(picture, at))}
+        facts = {"free tiles have a number": implies(picture.inside(at), (number >= 0) == free(picture, at))}
         for there in (moved(at, tap) for tap in taps):
-            found[f"neighbours have the same, {there}"] = implies(
+            facts[f"neighbours have the same, {there}"] = implies(
                 free(picture, at) & free(picture, there), picture.number(COMPONENT, there) == number
             )
-        return found
+        return facts
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
         passable, most = free(MazePicture(tiles, {}), CENTRE), tiles[0].size
@@ -1004,14 +1005,14 @@ def place_axioms(picture: Picture, at: Place) -> Axioms:
     STRIDE is odd, so the place of exactly one of two neighbours is even.
     """
     place, stride = picture.number(PLACE, at), picture.of_map(STRIDE)
-    found = {Axiom("rows have more than two places, and an odd number"): (stride > 2) & (stride % 2 == 1)}
+    axioms = {Axiom("rows have more than two places, and an odd number"): (stride > 2) & (stride % 2 == 1)}
     for towards in DIRECTIONS:
         there, ((down, right),) = moved(at, towards), offsets(towards)
         step = down * stride + right
-        found[Axiom(f"places of neighbours, {towards}", "grids")] = implies(
+        axioms[Axiom(f"places of neighbours, {towards}", "grids")] = implies(
             picture.inside(at) & picture.inside(there), picture.number(PLACE, there) == place + step
         )
-    return found
+    return axioms
 
 
 def place_ghosts(tiles: Tiles) -> dict[str, Any]:

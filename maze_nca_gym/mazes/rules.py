@@ -112,7 +112,7 @@ class Count:
         while not digits[0][0]:  # lower digits that are 0 decide nothing
             del digits[0]
         # from the lowest on: a higher digit decides where it differs
-        return reduce(lambda found, digit: digit[1] & found if digit[0] else digit[1] | found, digits[1:], digits[0][1])
+        return reduce(lambda lower, digit: digit[1] & lower if digit[0] else digit[1] | lower, digits[1:], digits[0][1])
 
     def rules(self, rule: Callable[[TileView, int], Bits]) -> dict[str, Rule]:
         """Return the rule of each of its signals, by the signal's name.

@@ -95,12 +95,12 @@ def weighed(weights: Sequence[float | Rational], least: float | Rational) -> Wei
             )
     exact = [Fraction(number) for number in weights]
     factor = lcm(*(number.denominator for number in exact))
-    whole, bound = tuple(int(number * factor) for number in exact), ceil(Fraction(least) * factor)
-    if sum(map(abs, whole)) + abs(bound) >= MOST_WEIGHT:
+    integers, bound = tuple(int(number * factor) for number in exact), ceil(Fraction(least) * factor)
+    if sum(map(abs, integers)) + abs(bound) >= MOST_WEIGHT:
         raise ValueError(
-            f"the weights of a threshold and its bound, as whole numbers, must add up to below 2**53, got {whole}"
+            f"the weights of a threshold and its bound, as whole numbers, must add up to below 2**53, got {integers}"
         )
-    return Weighed(whole, bound)
+    return Weighed(integers, bound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,19 +171,19 @@ class Term:
                 done.add(part)
                 yield part
             else:
-                left += [(part, True), *((each, False) for each in reversed(part.parts))]
+                left += [(part, True), *((operand, False) for operand in reversed(part.parts))]
 
     @cached_property
     def operands(self) -> tuple[Term, ...]:
         """The parts that its operator joins, with nested uses of the same operator (`&`, `|` or `^`) flattened."""
-        found, left = list[Term](), [*reversed(self.parts)]
+        operands, left = list[Term](), [*reversed(self.parts)]
         while left:
             part = left.pop()
             if part.join is self.join and self.join is not operator.invert:
                 left += reversed(part.parts)
             else:
-                found.append(part)
-        return tuple(found)
+                operands.append(part)
+        return tuple(operands)
 
     @cached_property
     def leaves(self) -> tuple[Term, ...]:
@@ -197,7 +197,7 @@ class Term:
         A leaf comes with True if switching it on can only switch the term on, with False if it can only switch the term
         off, and in two pairs if neither is known.
         """
-        found = dict[Term, frozenset[tuple[Term, bool]]]()
+        polarities = dict[Term, frozenset[tuple[Term, bool]]]()
         for part in self.walk():
             # whether each part is read as it is, negated, or both
             ways: Sequence[tuple[bool, ...]] = [(True,)] * len(part.parts)
@@ -209,12 +209,12 @@ class Term:
                 ways = part.join.ways
             read = [
                 (leaf, how == way)
-                for each, some in zip(part.parts, ways, strict=True)
+                for operand, some in zip(part.parts, ways, strict=True)
                 for way in some
-                for leaf, how in found[each]
+                for leaf, how in polarities[operand]
             ]
-            found[part] = frozenset({(part, True)} if part.seen is not None else read)
-        return found[self]
+            polarities[part] = frozenset({(part, True)} if part.seen is not None else read)
+        return polarities[self]
 
     @cached_property
     def taps(self) -> frozenset[str]:
@@ -226,17 +226,17 @@ class Term:
         """The largest parts of the term that read a single tile each. Their values determine the value of the term."""
         taps = dict[Term, frozenset[str]]()
         for part in self.walk():
-            read = {tap for each in part.parts for tap in taps[each]}
+            read = {tap for operand in part.parts for tap in taps[operand]}
             taps[part] = frozenset({part.tap} if part.seen is not None else read)
-        found, left, entered = dict[Term, None](), [self], set[Term]()
+        largest, left, entered = dict[Term, None](), [self], set[Term]()
         while left:
             part = left.pop()
             if len(taps[part]) == 1:
-                found[part] = None
+                largest[part] = None
             elif part not in entered:
                 entered.add(part)
                 left += reversed(part.parts)
-        return tuple(found)
+        return tuple(largest)
 
     def signals(self, tap: str) -> set[IntEnum]:
         """Return the signals that the term reads at a tap."""
@@ -267,7 +267,7 @@ class Term:
         """
         for part in self.walk(known):
             assert part.join is not None  # the values of leaves must be known
-            known[part] = part.join(*[known[each] for each in part.parts])
+            known[part] = part.join(*[known[operand] for operand in part.parts])
         return known[self]
 
 
@@ -290,7 +290,7 @@ class Tape:
         for rule in rules:
             for part in rule.walk(placed):
                 reads = (isinstance(part.seen, TileKind), (part.seen, part.tap))
-                does = (part.join, tuple(placed[each] for each in part.parts)) if part.seen is None else reads
+                does = (part.join, tuple(placed[operand] for operand in part.parts)) if part.seen is None else reads
                 placed[part] = numbered.setdefault(does, len(numbered))
             self.results.append(placed[rule])
         self.steps = list(numbered)
@@ -303,8 +303,8 @@ class Tape:
             read: a `Read`, which is called for each leaf.
         """
         values = list[Bits]()
-        for join, given in self.steps:
-            values.append(read(*given) if isinstance(join, bool) else join(*[values[i] for i in given]))
+        for join, sources in self.steps:
+            values.append(read(*sources) if isinstance(join, bool) else join(*[values[i] for i in sources]))
         return [values[i] for i in self.results]
 
 
@@ -333,17 +333,17 @@ class TileView:
         Raises:
             TypeError: the rule may read no such signal or relation.
         """
-        found: object = signal
+        seen: object = signal
         if isinstance(signal, str) and self._signals is not None:
-            found = self._signals.__members__.get(signal)
+            seen = self._signals.__members__.get(signal)
         elif self._signals is None and self._names is not None:  # a relation is its name
             name = signal.name if isinstance(signal, IntEnum) else signal
-            found = name if name in self._names else None
-        if not isinstance(found, (IntEnum, str)) or (isinstance(found, str) and self._names is None):
+            seen = name if name in self._names else None
+        if not isinstance(seen, (IntEnum, str)) or (isinstance(seen, str) and self._names is None):
             kind = "signal" if self._names is None or self._signals else "relation"
             names = f" ({', '.join(self._names)})" if self._names else ""
             raise TypeError(f"see takes a {kind}{names}, got {signal!r}")
-        return Term(found, tap)
+        return Term(seen, tap)
 
     def tile(self, kind: int, tap: str = "C") -> Bits:
         """Return whether the tile at a tap is of a kind, as a term.
@@ -380,11 +380,11 @@ def term_of(rule: Rule, names: type[IntEnum] | Sequence[str] | None = None, who:
     if isinstance(rule, Term) and (names is None or isinstance(names, type)):
         return rule
     try:
-        found: object = rule(TileView(names))
-        if not isinstance(found, Term):
-            raise TypeError(f"it returns {found!r}")
+        term: object = rule(TileView(names))
+        if not isinstance(term, Term):
+            raise TypeError(f"it returns {term!r}")
     except Exception as error:  # a rule is anything that its author wrote
         if isinstance(error, TypeError) or (isinstance(error, AttributeError) and isinstance(error.obj, Term)):
             raise ValueError(f"{who} must join the values that it sees by &, |, ^ and ~: {error}") from error
         raise ValueError(f"{who} fails: {type(error).__name__}: {error}") from error
-    return found
+    return term

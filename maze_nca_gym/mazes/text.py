@@ -39,11 +39,12 @@ READ = {"tile": "kind ", "inside": "inside", "true": "", "number": "number ", "o
 """The text before the name that is read, by the method of `Picture`."""
 
 
-def _text(found: object) -> str:
+def _text(content: object) -> str:
     """Return a formula as text, or any other object as `str` does."""
     known = dict[Formula, str]()
-    for part in found.walk(known) if isinstance(found, Formula) else ():
-        parts, does = [known[each] if isinstance(each, Formula) else f"{each}" for each in part.parts], part.does
+    for part in content.walk(known) if isinstance(content, Formula) else ():
+        does = part.does
+        parts = [known[operand] if isinstance(operand, Formula) else f"{operand}" for operand in part.parts]
         if isinstance(does, Reading):
             said = f"{READ[does.what]}{'' if does.name is None else getattr(does.name, 'name', does.name)}"
             said += ("" if does.at is None else f" at {does.at}") + "".join(f" after {when}" for when in parts)
@@ -52,20 +53,20 @@ def _text(found: object) -> str:
         else:
             said = "t" if does is None else f"{MARKS[does]}{parts[0]}"
         known[part] = said if len(said) <= LONGEST else digest(said)
-    return known[found] if isinstance(found, Formula) else str(found)
+    return known[content] if isinstance(content, Formula) else str(content)
 
 
-def printed(rule: Term | Callable[..., Any], *given: Any) -> str:
+def printed(rule: Term | Callable[..., Any], *arguments: Any) -> str:
     """Return a rule or a fact as text.
 
     Args:
         rule: a rule as a term, or a function of a picture and further arguments.
-        given: the arguments of the function after the picture.
+        arguments: the arguments of the function after the picture.
 
     Raises:
         TypeError: the function does more than joining the values that it reads by operators.
     """
-    return _text(rule.read_by(read_at(SYMBOLS, CENTRE)) if isinstance(rule, Term) else rule(SYMBOLS, *given))
+    return _text(rule.read_by(read_at(SYMBOLS, CENTRE)) if isinstance(rule, Term) else rule(SYMBOLS, *arguments))
 
 
 def words(term: Term, kinds: Sequence[str]) -> str:
@@ -116,11 +117,11 @@ def printed_function(function: Any) -> Any:
     """
     if isinstance(function, partial):
         inner = printed_function(function.func)
-        given = [list(function.args), function.keywords]
+        bound = [list(function.args), function.keywords]
         plain = all(
-            isinstance(each, str | int | float | None) for each in (*function.args, *function.keywords.values())
+            isinstance(argument, str | int | float | None) for argument in (*function.args, *function.keywords.values())
         )
-        return [inner, given] if inner is not None and plain else None
+        return [inner, bound] if inner is not None and plain else None
     owner = getattr(function, "__self__", function)
     if isinstance(owner, Fixpoint):
         rules = {name: [isinstance(owner.rules[name], anywhere), printed(term)] for name, term in owner.terms.items()}

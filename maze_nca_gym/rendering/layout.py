@@ -469,11 +469,11 @@ def menu_layout(size: tuple[int, int], n_entries: int, width: int) -> tuple[Box,
     columns = -(-n_entries // in_column)
     in_column = -(-n_entries // max(1, columns))
     wide = width + 2 * _MENU_PADDING
-    height, whole = _ROW * (in_column + 1) + 2 * _MENU_PADDING, wide * columns + 2 * _MENU_PADDING
-    top, left = max(0, (size[0] - height) // 2), max(0, (size[1] - whole) // 2)
+    height, menu_width = _ROW * (in_column + 1) + 2 * _MENU_PADDING, wide * columns + 2 * _MENU_PADDING
+    top, left = max(0, (size[0] - height) // 2), max(0, (size[1] - menu_width) // 2)
     entries = []
     for index in range(n_entries):
         right, down = divmod(index, in_column)
         at = top + _MENU_PADDING + _ROW * (down + 1), left + _MENU_PADDING + right * wide
         entries.append(Box(*at, _ROW, wide))
-    return Box(top, left, height, whole), tuple(entries)
+    return Box(top, left, height, menu_width), tuple(entries)

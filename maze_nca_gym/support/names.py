@@ -84,35 +84,35 @@ class UnexpectedKeyword(TypeError, ValueError):
     """
 
 
-def check_keywords(what: str, given: Iterable[str], known: Collection[str]) -> None:
+def check_keywords(what: str, keywords: Iterable[str], known: Collection[str]) -> None:
     """Check that a call takes all given keywords.
 
     Args:
         what: the name of the function or class, such as "MazeEnv".
-        given: the keywords that the user gave.
+        keywords: the keywords that the user gave.
         known: the keywords that it takes.
 
     Raises:
         UnexpectedKeyword: the call does not take one of the keywords; the message names the first.
     """
-    for name in given:
+    for name in keywords:
         if name not in known:
             wrong = f"{what} got an unexpected keyword argument {name!r}"
             raise UnexpectedKeyword(with_known(wrong, did_you_mean(name, known), f"it takes {', '.join(known)}"))
 
 
-def check_names(what: str, given: Iterable[str], known: Collection[str]) -> None:
+def check_names(what: str, names: Iterable[str], known: Collection[str]) -> None:
     """Check that all given names are names of options.
 
     Args:
         what: the owner of the options, such as "generator 'rooms'".
-        given: the names that the user gave.
+        names: the names that the user gave.
         known: the names that exist.
 
     Raises:
         ValueError: an unknown name; the message lists the known names.
     """
-    unknown = sorted(name for name in given if name not in known)
+    unknown = sorted(name for name in names if name not in known)
     if unknown:
         guess = did_you_mean(unknown[0], known)
         raise ValueError(

@@ -536,11 +536,11 @@ def check(condition: bool, message: str) -> None:
         raise ValueError(message)
 
 
-def check_known(given: Collection[str], known: Collection[str], what: str, hint: str = "") -> None:
+def check_known(names: Collection[str], known: Collection[str], what: str, hint: str = "") -> None:
     """Check that there are options of these names.
 
     Args:
-        given: the names.
+        names: the names that the user gave.
         known: all known names.
         what: the owner of the options, such as "a configuration".
         hint: the end of the message.
@@ -548,7 +548,7 @@ def check_known(given: Collection[str], known: Collection[str], what: str, hint:
     Raises:
         ValueError: an unknown name; the message suggests the known name that may be meant.
     """
-    unknown = sorted(set(given) - set(known))
+    unknown = sorted(set(names) - set(known))
     if unknown:
         raise ValueError(f"{what} has no option {', '.join(unknown)}{meant(unknown[0], known)}{hint}")
 

@@ -136,13 +136,13 @@ def _write_highest(code: Code, x: Value, n: Value) -> Value:
     return code.largest(code.builder.load(highest))
 
 
-def _write_share_out(code: Code, whole, n_more, highest, x, n, gradient) -> Value:
+def _write_share_out(code: Code, total, n_more, highest, x, n, gradient) -> Value:
     build, n_equal, spread = code.builder, code.variable(n_more), code.spread(highest)
     with _vectors(code, x, n, math.nan) as (_, numbers):
         # Lanes beyond the n-th float hold NaN, which equals nothing.
         equal = build.fcmp_ordered("==", numbers, spread)
         build.store(build.add(build.load(n_equal), code.count(equal)), n_equal)
-    part = build.fdiv(whole, build.sitofp(build.load(n_equal), whole.type))
+    part = build.fdiv(total, build.sitofp(build.load(n_equal), total.type))
     with _vectors(code, x, n, math.nan) as (first, numbers):
         added = build.select(build.fcmp_ordered("==", numbers, spread), code.spread(part), ZERO)
         here = code.forward(gradient, first)

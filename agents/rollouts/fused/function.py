@@ -72,11 +72,11 @@ class Plan:
 
     @property
     def steps(self) -> tuple[int, int, Integers, int, np.float32]:
-        """The arguments `n_seen`, `unbounded`, `kept`, `n_pooled` and `most` of the kernels, see `kernels.forward`."""
-        kept = np.full(self.keep[-1] + 1, -1, np.int64)
-        kept[list(self.keep)] = range(len(self.keep))
+        """The arguments `n_seen`, `unbounded`, `returned`, `n_pooled` and `most` of `kernels.forward`."""
+        returned = np.full(self.keep[-1] + 1, -1, np.int64)
+        returned[list(self.keep)] = range(len(self.keep))
         n_pooled = self.layout.n_channels if self.max_pool else 0
-        return self.n_seen, self.unbounded, kept, n_pooled, np.float32(self.state_limit)
+        return self.n_seen, self.unbounded, returned, n_pooled, np.float32(self.state_limit)
 
     def unpooled(self, n: int, n_states: int, n_tiles: int) -> Floats:
         """Return memory for the pooled channels of n rollouts before pooling, (n, n_states, n_tiles, 2) float32."""
@@ -119,7 +119,10 @@ class Unroll(torch.autograd.Function):
 def _forward(
     plan: Plan, history: Sequence[Floats] | None, mazes: Floats, state: Tensor | None, weight: Tensor, bias: Tensor
 ) -> Floats:
-    """Return the kept states, (k, B, H W, n_returned), and write every state to the history, if there is one."""
+    """Return the states after the numbers of steps in `keep`, (k, B, H W, n_returned).
+
+    Every state is also written to the history, if there is one.
+    """
     layout, (n_mazes, n_tiles, n_fed) = plan.layout, mazes.shape
     # An iteration reads the positive part of a state only, and the kernels rely on that for the first one.
     start = np.empty((0, 0, 0), np.float32) if state is None else _as_tiles([state.clamp(min=0)])[0]
@@ -147,12 +150,12 @@ def _backward(
     # Groups have sums of their own, which are added in the order of the groups, whichever thread finished first.
     sums = [zeros((len(groups), n_rows, channels)) for n_rows in (len(input_rows), layout.n_rows)]
     packed = _packed(plan, weight.detach()[:, mazes.shape[2] :].transpose(0, 1).numpy())
-    of_kept, growth, run = _as_tiles(gradients), np.float32(plan.growth), compiled().backward
+    of_states, growth, run = _as_tiles(gradients), np.float32(plan.growth), compiled().backward
 
     def work(group: range) -> None:
         own = [of_groups[groups.index(group)] for of_groups in sums]
         for maze in group:
-            run(maze, maze, *history, of_kept, mazes, has_state, *packed, layout.mirrored, *plan.steps, growth, *own)
+            run(maze, maze, *history, of_states, mazes, has_state, *packed, layout.mirrored, *plan.steps, growth, *own)
 
     _on_threads(work, groups)
     return [of_groups.sum(0) for of_groups in sums]

@@ -324,7 +324,7 @@ def weigh_sparse(x, gradient, entries, starts, form, out):
 
 def forward(
     first, last, shared, history, unpooled, mazes, state, input_weights, weights, rows_of_weights, most_active, low,
-    form, n_seen, unbounded, kept, n_pooled, most, outs
+    form, n_seen, unbounded, returned, n_pooled, most, outs
 ):  # fmt: skip
     """Roll out some mazes, one after another, in one call, because a call from Python costs as much as several
     iterations of a small maze.
@@ -346,13 +346,13 @@ def forward(
         n_seen: the number of steps that read the maze, the first ones; later steps read zeros instead.
         unbounded: the index of the step that has no ReLU, counted from 0; outside of the rollout if every step has a
             ReLU.
-        kept: (n_steps + 1,), the index in `outs` of the state after each number of steps, or -1.
+        returned: (n_steps + 1,), the index in `outs` of the state after each number of steps, or -1.
         n_pooled: the number of channels that are pooled, all of the network's, or 0 for a network without pooling.
         most: the upper bound of a state.
         outs: (k, B, n_tiles, c), receives the first c channels of the returned states.
     """
     places, channels, depth = form[0], form[4], form[5]
-    n_steps = len(kept) - 1
+    n_steps = len(returned) - 1
     entries = np.empty(max(most_active, 0) + channels + OCTET, np.int64)
     starts = np.empty(history.shape[2] // channels + 1, np.int64)
     fed, share = np.zeros((2, history.shape[2]), np.float32)
@@ -384,13 +384,13 @@ def forward(
                 step(share, factors(x, low, paired), weights, form, channels, least, most, out, low)
             if n_pooled:
                 pool(out, places, n_pooled, unpooled[slot, (index + 1) % len(maps)])
-            if kept[index + 1] >= 0:
-                take(out, places, outs[kept[index + 1], maze])
+            if returned[index + 1] >= 0:
+                take(out, places, outs[returned[index + 1], maze])
 
 
 def backward(
     maze, slot, history, unpooled, gradients, mazes, has_state, weights, rows_of_weights, most_active, low, form,
-    n_seen, unbounded, kept, n_pooled, most, growth, input_sums, sums
+    n_seen, unbounded, returned, n_pooled, most, growth, input_sums, sums
 ):  # fmt: skip
     """Compute the gradients of the weights in the rollout of one maze, from its last step to its first.
 
@@ -408,7 +408,7 @@ def backward(
         rows_of_weights: the same weights from `MemoryLayout.pack_rows`.
         most_active, low: the same as in `forward`, for states and for gradients.
         form: the form of the maps with its taps negated, `MemoryLayout.mirrored`.
-        n_seen, unbounded, kept, n_pooled, most: the same as in `forward`.
+        n_seen, unbounded, returned, n_pooled, most: the same as in `forward`.
         growth: the largest growth of a state's gradient per step back, as a factor; infinity means no limit. The
             gradient of a loss on the state itself is added afterwards and does not count.
         input_sums: (input_rows, channels), the sums for the weights of the inputs.
@@ -421,18 +421,18 @@ def backward(
     fed, share, here, there = np.zeros((4, history.shape[2]), np.float32)
     positive, length = np.empty(history.shape[2], np.float32), ZERO
     paired = np.zeros((2, history.shape[2] * low), np.float32)
-    for index in range(len(kept) - 2, -1, -1):
+    for index in range(len(returned) - 2, -1, -1):
         x, out = maps[index], maps[index + 1]
-        if index < len(kept) - 2 and compress(there, channels, most_active, entries, starts):
+        if index < len(returned) - 2 and compress(there, channels, most_active, entries, starts):
             step_back_sparse(out, there, entries, starts, rows_of_weights, form, most, here)
-        elif index < len(kept) - 2:
+        elif index < len(returned) - 2:
             step_back(out, factors(there, low, paired[0]), weights, form, most, here, low)
         # Before the loss on this state is added, which is not growth.
-        if index < len(kept) - 2 and growth < INFINITY:
+        if index < len(returned) - 2 and growth < INFINITY:
             length = shrink(here, growth * length)
-        if kept[index + 1] >= 0:
+        if returned[index + 1] >= 0:
             least = LOWEST if index == unbounded else ZERO
-            add_inside(gradients[kept[index + 1], maze], least, most, out, places, here)
+            add_inside(gradients[returned[index + 1], maze], least, most, out, places, here)
             length = norm(here)
         if n_pooled:
             pool_back(out, places, n_pooled, unpooled[slot, index + 1], here)
