@@ -24,7 +24,7 @@ class NCAOptions:
     """Keep only the taps at most kernel_size // 2 moves away: 5 of 9, or 13 of 25. The other taps have no weights, so
     training cannot change them from zero."""
     shared_weights: bool = True
-    """The same weights at every iteration; otherwise each has its own, chosen by `step`."""
+    """All iterations use the same weights; otherwise each iteration has its own weights."""
     max_pool: bool = False
     """After each iteration the last channel but one becomes its maximum over the map at every tile. The last channel
     becomes the maximum over all channels at its tile."""
@@ -52,7 +52,7 @@ class GCNOptions:
     """One graph convolution (Kipf and Welling) over the maze and the state, then a ReLU."""
 
     shared_weights: bool = True
-    """The same weights at every iteration; otherwise each has its own, chosen by `step`."""
+    """All iterations use the same weights; otherwise each iteration has its own weights."""
     traversable_edges_only: bool = True
     """Walls are not nodes, and their state is 0. Otherwise every tile is a node, joined to all its neighbours, and
     walls appear only in the maze's channels."""
@@ -68,7 +68,7 @@ class GATOptions:
     """One layer of graph attention (Velickovic et al.), a single head, over the maze and the state, then a ReLU."""
 
     shared_weights: bool = True
-    """The same weights at every iteration; otherwise each has its own, chosen by `step`."""
+    """All iterations use the same weights; otherwise each iteration has its own weights."""
     edge_features: bool = False
     """Attention also reads the position of a neighbour."""
     last_relu: bool = False

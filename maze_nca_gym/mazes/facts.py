@@ -121,7 +121,7 @@ class Answer(NamedTuple):
     """A task's answer in terms of ghosts.
 
     Attributes:
-        shown: whether a tile is part of the answer.
+        shown: a function of a picture and a place that returns whether the tile there is part of the answer.
         n_moves: a function of a picture that returns the number of moves L of the answer, on which bounds of iterations
             depend.
     """

@@ -12,7 +12,7 @@ from importlib.util import resolve_name
 from typing import Annotated, Any, ForwardRef
 
 LATER = "imported when its type hint is evaluated"
-"""Note on a type that a module names without importing it."""
+"""Metadata of the `Annotated` forward references to types that a module imports for type checkers only."""
 
 
 def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

@@ -1,4 +1,4 @@
-"""Messages on stderr, which other programs may replace by objects of their own, and which a process may lack."""
+"""Messages on stderr, which work even if another program has replaced stderr or the process has none."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ class ShortestPathNCA(HandcodedNCA):
         return self.form.activate(convolved, state)
 
     def step_by_table(self, static: Tensor, state: Tensor) -> Tensor:
-        """Return the next state, (B, C, H, W) floats, by the fused function of the form, or by the table if the form
-        has none."""
+        """Return the next state, (B, C, H, W) floats, computed by the fast function of the automaton's form, or by the
+        weight table if the form has no such function."""
         if self.form.fused is None:
             return super().step_by_table(static, state)
         return self.form.fused(static, state)

@@ -168,7 +168,7 @@ squares = inlined(_write_squares, types.float32)
 highest = inlined(_write_highest, types.float32)
 """Return the largest of n floats, or NaN if a float is NaN."""
 share_out = inlined(_write_share_out, types.float32)
-"""Divide a gradient, `whole`, evenly among all numbers that equal `highest`: some of n floats, and `n_more` other
+"""Divide a gradient, `total`, evenly among all numbers that equal `highest`: some of n floats, and `n_more` other
 numbers.
 
 Add a part to the gradient of each of these floats, and return the part for each of the other numbers.

@@ -13,6 +13,10 @@ A map is a flat array: tiles row by row, `channels` floats for each, with zeros 
     groups: the taps, padded with zeros to a multiple of `sparse.TAPS`.
     pairs: the offsets of every second tile of a row, each paired with the tile to its right; the last tile of a row of
         odd length is paired with zeros.
+
+Arguments of the functions here have the same names throughout: `x`, `share`, `gradient`, `flat` and, except in `weigh`,
+`out` are maps; `places`, `rows`, `channels` and `pairs` come from the form; `entries` and `starts` are a list that
+`compress` wrote; and `low` is whether products are of pairs of bfloat16 numbers.
 """
 
 from __future__ import annotations
@@ -57,7 +61,7 @@ def place(array, index):
 
 
 def put(tiles, places, flat):
-    """Write an (n_tiles, C) state into a map."""
+    """Write a state, `tiles`, (n_tiles, C), into the first C channels of a map, `flat`."""
     n = tiles.shape[1]
     for tile in range(tiles.shape[0]):
         # views of both, or the copy would not be vectorised, and take four times as long
@@ -67,7 +71,7 @@ def put(tiles, places, flat):
 
 
 def take(flat, places, tiles):
-    """Copy the first C channels of a map into `tiles`, (n_tiles, C)."""
+    """Copy the first C channels of a map, `flat`, into `tiles`, (n_tiles, C)."""
     n = tiles.shape[1]
     for tile in range(tiles.shape[0]):
         values, room = flat[places[tile] : places[tile] + n], tiles[tile]  # as in `put`
@@ -174,9 +178,20 @@ def add(gradient, flat):
 
 
 def weigh(x, gradient, channels, rows, places, n_places, out, low):
-    """Add to `out`, (rows, channels), the gradient of a convolution's weights.
+    """Add the gradient of a convolution's weights to `out`, (rows, channels).
 
-    Each entry is the sum over tiles of a row of `x` (an input at a tap) times a channel of `gradient`.
+    Each entry of the gradient belongs to a row, which is an input at a tap, and a channel. It is the sum over tiles of
+    the row's float in `x` times the channel's float in `gradient`.
+
+    Args:
+        x: the map of the inputs.
+        gradient: the map of the gradients of the outputs.
+        channels: the number of channels of both maps.
+        rows: the offsets from a tile to the floats that it reads.
+        places: the offsets of the tiles.
+        n_places: the number of tiles.
+        out: receives the sums.
+        low: whether both maps contain pairs of bfloat16 numbers.
     """
     for chunk in range(0, n_places, CHUNK):
         p, n = place(places, chunk), min(CHUNK, n_places - chunk)
