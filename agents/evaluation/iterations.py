@@ -32,7 +32,7 @@ def find_iterations(policy: Policy, families: Sequence[str]) -> int:
 
     It is the smallest candidate for which the fraction of optimal paths is at most `GAIN` below the fraction for the
     best candidate. Candidates lie between a quarter of the usual number and `MOST` times this number. For longer
-    solutions each candidate grows as in `default_steps`. The levels have the size for which the policy is meant.
+    solutions each candidate grows as in `default_steps`. The levels have the size that the policy is meant for.
 
     Args:
         policy: a policy that can run for any number of iterations.

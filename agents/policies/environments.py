@@ -36,12 +36,12 @@ class Runs(Protocol):
 
 
 def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None, **options: Any) -> Any:
-    """Return an environment in which a policy can run.
+    """Return an environment that a policy can run in.
 
     The environment has the policy's task, number of channels and names of channels. Its pictures are tinted by the
-    channel that the policy highlights, and its levels have the family and size for which the policy is meant. Episodes
-    are long enough for the policy to finish, and never longer than the number of iterations for which the policy has
-    weights.
+    channel that the policy highlights, and its levels have the family and size that the policy is meant for. Episodes
+    are long enough for the policy to finish, and never longer than the number of iterations that the policy has weights
+    for.
 
     Args:
         policy: a policy.

@@ -93,11 +93,11 @@ class Guarantees:
         exact: whether the policy outputs an optimal path on every maze, so that any other result is a bug. This must be
             proven, or argued and tested.
         bound: the iterations within which the policy finishes, or None if no bound is known.
-        n_iterations: the number of iterations for which the policy is meant on levels of inner size 16, or None for the
+        n_iterations: the number of iterations that the policy is meant for on levels of inner size 16, or None for the
             task's number.
         needs_border: whether the policy fails on mazes without a wall around them.
-        family: the family of levels for which the policy is meant, one of `families.FAMILIES`, or None for any family.
-        size: the inner size of the levels for which the policy is meant, or None for any size.
+        family: the family of levels that the policy is meant for, one of `families.FAMILIES`, or None for any family.
+        size: the inner size of the levels that the policy is meant for, or None for any size.
         largest_count: a bound of the largest sum in an iteration on A tiles, in units of the smallest difference
             between values of the policy. The policy is exact in every dtype that represents all integers up to that
             sum. None if it is known to be exact only in float32 and float64.

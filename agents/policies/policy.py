@@ -244,7 +244,7 @@ class Policy(nn.Module):
         return F.pad(maze, (0, 0, 0, 0, 0, self.n_tiles - tiles[1])) if tiles[1] < self.n_tiles else maze
 
     def make_env(self, num_envs: int | None = None, **options: Any) -> Any:
-        """Return an environment in which the policy can run; for the arguments see `agents.make_env`.
+        """Return an environment that the policy can run in; for the arguments see `agents.make_env`.
 
         >>> env = policy.make_env(size=32, render_mode="human")
         """
@@ -252,13 +252,13 @@ class Policy(nn.Module):
 
     @property
     def default_steps(self) -> int:
-        """The number of iterations for which the policy is meant on levels of inner size 16, by default the task's
+        """The number of iterations that the policy is meant for on levels of inner size 16, by default the task's
         number."""
         return self.guarantees.n_iterations or self.problem.default_steps
 
     def finished(self, maze: Tensor, state: Tensor, step: int) -> Tensor | None:
-        """Return for which mazes the path never changes again, (B,) bool; None, the default, if a state does not show
-        this.
+        """Return for each maze whether the path never changes again, (B,) bool. None, the default, if a state does not
+        show this.
 
         Engines call the method in rollouts that begin with a state of zeros on mazes that do not change. If it returns
         None, they compare three successive states instead.

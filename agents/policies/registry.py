@@ -71,7 +71,7 @@ class PolicyInfo:
         scores: measured scores by name.
         role: a name from `ROLES`.
         when: when to choose the policy, in at most 78 characters; empty unless its role is "main".
-        family: the family of levels for which the policy is meant, on which `policies list` shows its score, or None
+        family: the family of levels that the policy is meant for, on which `policies list` shows its score, or None
             for any family.
     """
 
@@ -251,7 +251,7 @@ def load(name: str | Path, **options: Any) -> Policy:
 
 
 def make_env(policy: str | Path | Policy, num_envs: int | None = None, **options: Any) -> Any:
-    """Return an environment in which a policy can run, see `environments.make_env`.
+    """Return an environment that a policy can run in, see `environments.make_env`.
 
     Args:
         policy: a policy, or its name for `load`.

@@ -173,8 +173,8 @@ def iterate(
 
 @torch.no_grad()
 def finished(policy: Policy, maze: Tensor, state: Tensor, step: int) -> Tensor:
-    """Return for which mazes the path never changes again, (B,) bool, in a rollout from zeros on mazes that do not
-    change.
+    """Return for each maze whether the path never changes again, (B,) bool, in a rollout from zeros on unchanging
+    mazes.
 
     If `Policy.finished` cannot decide this, the policy makes two more iterations and the states are compared.
 
@@ -194,7 +194,7 @@ def finished(policy: Policy, maze: Tensor, state: Tensor, step: int) -> Tensor:
 
 
 def _ended_by_policy(policy: Policy, maze: Tensor, state: Tensor, step: int) -> Tensor | None:
-    """Return for which mazes the path never changes again by `Policy.finished`, (B,) bool.
+    """Return for each maze whether the path never changes again by `Policy.finished`, (B,) bool.
 
     None if the method returns None, or if someone has changed the policy's iterations.
     """
@@ -207,7 +207,7 @@ def _repeats_from(policy: Policy, step: int) -> bool:
 
 
 def at_fixed_point(policy: Policy, earlier: Tensor, before: Tensor, now: Tensor, undisturbed: bool = True) -> Tensor:
-    """Return for which mazes three successive states show that the path never changes again, (B,) bool.
+    """Return for each maze whether three successive states show that the path never changes again, (B,) bool.
 
     The path never changes again if the last state equals the first, and all three paths are equal. The numbers of an
     exact policy represent integers or booleans, so differences up to `ROUNDING` do not count.

@@ -146,7 +146,7 @@ def levels_for(policy: Policy, levels: object, **options: Any) -> dict[str, Any]
     They are `levels`, or `generator`, `size` and the options of the generator.
 
     Args:
-        policy: a policy; options that are not given take the values for which the policy is meant.
+        policy: a policy; options that are not given take the values that the policy is meant for.
         levels: a set, or the name or file of a set, or None for fresh levels.
         options: `generator`, `size` and options of the generator; values that are None count as not given.
 

@@ -51,7 +51,7 @@ def solve(
     """Run a policy on many levels, each until it is solved; write the results and a picture of one episode.
 
     A level is solved once the path is optimal after some iteration, whereas `evaluate` scores after a fixed number of
-    iterations. Levels come from a set or from a generator, by default with the options for which the policy is meant.
+    iterations. Levels come from a set or from a generator, by default with the options that the policy is meant for.
 
     >>> solve("nca-shortest-path", n=100, generator="perfect", size=31).metrics["solved"]
 
@@ -72,9 +72,9 @@ def solve(
         levels: set of levels to run on: a file written by `generate` or `evolve`, a name from `levels list`, or a test
             set such as perfect-31. In Python also a set or (N, H, W) tiles. By default fresh levels are drawn.
         generator: generator of fresh levels; `maze-nca-gym levels list --details` describes each generator. By default
-            the generator for which the policy is meant, or else random.
+            the generator that the policy is meant for, or else random.
         size: inner size of fresh levels in tiles, rows and columns if they differ, without the border of one wall tile.
-            By default the size for which the policy is meant, or else 16.
+            By default the size that the policy is meant for, or else 16.
         options: options of the generator.
 
     Returns:
@@ -164,13 +164,13 @@ def play(
             `generate` or `evolve`, a name from `levels list`, or a test set such as perfect-31. In Python also a set or
             (N, H, W) tiles. By default fresh levels are drawn.
         generator: generator of fresh levels; `maze-nca-gym levels list --details` describes each generator. By default
-            the generator for which the policy is meant, or else random.
+            the generator that the policy is meant for, or else random.
         size: inner size of fresh levels in tiles, rows and columns if they differ, without the border of one wall tile.
-            By default the size for which the policy is meant, or else 16.
+            By default the size that the policy is meant for, or else 16.
         options: options of the generator.
 
     Raises:
-        ValueError: a bad option or file, or levels on which the policy cannot run.
+        ValueError: a bad option or file, or levels that the policy cannot run on.
         NoScreenError: there is no screen.
     """
     from .solving import check_steps

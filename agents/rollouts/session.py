@@ -44,7 +44,7 @@ class Session:
         options: the levels to show: `levels`, or `size`, `generator` and options of the generator.
 
     Raises:
-        ValueError: a bad option, or levels on which the policy cannot run.
+        ValueError: a bad option, or levels that the policy cannot run on.
     """
 
     def __init__(self, policy: Policy, name: str, seed: int, *, steps: int | None = None, **options: Any) -> None:

@@ -122,7 +122,7 @@ def step_limit(policy: Policy, targets: NDArray[np.bool_]) -> int:
     """Return the number of iterations after which a policy is not expected to solve levels with these solutions.
 
     It is the policy's bound. Without a bound it is the environment's time limit, or the `default_steps` if these are
-    more. It never exceeds the number of iterations for which the policy has weights.
+    more. It never exceeds the number of iterations that the policy has weights for.
 
     Args:
         policy: the policy that will run.

@@ -115,7 +115,7 @@ class Symmetrised(Policy):
 
     @property
     def default_steps(self) -> int:
-        """The number of iterations for which the inner policy is meant."""
+        """The number of iterations that the inner policy is meant for."""
         return self.policy.default_steps
 
     @property

@@ -41,7 +41,7 @@ def open_window(
             environments.
 
     Raises:
-        ValueError: a bad option, or levels on which the policy cannot run.
+        ValueError: a bad option, or levels that the policy cannot run on.
         NoScreenError: there is no screen.
     """
     # the session iterates; the window shows its snapshots and returns the user's requests

@@ -188,6 +188,6 @@ class DepthFirstNCA(HandcodedNCA):
 
     @torch.no_grad()
     def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """Return for which mazes another iteration would not change the state, (B,) bool."""
+        """Return for each maze whether another iteration would not change the state, (B,) bool."""
         state = state[:, : self.n_channels]
         return (self.update(maze, state, 0) == state).flatten(1).all(dim=1)

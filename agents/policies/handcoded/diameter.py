@@ -173,7 +173,7 @@ class DiameterNCA(HandcodedNCA):
 
     @torch.no_grad()
     def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """Return for which mazes the path has reached its last tile, or there is no free tile, (B,) bool."""
+        """Return for each maze whether the path has reached its last tile, or there is no free tile, (B,) bool."""
         arrived = state[:, DiameterChannel.PATH] * state[:, DiameterChannel.FAR] >= 1
         return arrived.flatten(1).any(dim=1) | (maze[:, 1] >= 1).flatten(1).all(dim=1)
 

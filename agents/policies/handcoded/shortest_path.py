@@ -63,7 +63,7 @@ class ShortestPathNCA(HandcodedNCA):
 
     @torch.no_grad()
     def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """Return for which mazes the path will not change again, (B,) bool.
+        """Return for each maze whether the path will not change again, (B,) bool.
 
         The path is final if it has joined source and target, or if no channel changes because there is no path.
         """
