@@ -132,7 +132,7 @@ def shifted(values: NDArray[Any], at: Place, beyond: int = 0) -> NDArray[Any]:
     """Return the values at a place as seen from each tile of a map, (..., H, W) like the values.
 
     Args:
-        values: (..., H, W).
+        values: (..., H, W) of any dtype.
         at: the walk that leads from a tile to the place, such as "U" for the tile above.
         beyond: the value of places beyond the edge.
     """
