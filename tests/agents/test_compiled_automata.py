@@ -330,7 +330,7 @@ def named_like_a_helper():
         ),
         (
             lambda: of(lambda see: see.tile(Signal.BIT)),
-            "the rule of BIT in tried must be .* the number of a kind of tile, .* got <Signal.BIT",
+            "the rule of BIT in tried must join .* the number of a kind of tile, .* got <Signal.BIT",
         ),
         (lambda: of(lambda see: see(Signal.BYTE)), "the rule of BIT in tried fails: AttributeError: .*BYTE"),
         (lambda: of(blinks, parts=((Signal.BIT,),)), "each signal once in all, unlike PATH"),

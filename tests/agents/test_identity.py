@@ -450,7 +450,7 @@ class TestChangedNetworks:
         assert row.metrics.complete.value == 0
         with torch.no_grad():
             assert not rollout(policy, torch.from_numpy(one_hot(tiles)), 40)[:, 0].any()
-        refused("something else; (torchscript|no other)", export, policy, tmp_path / "page.html")
+        refused("is not; (torchscript|no other)", export, policy, tmp_path / "page.html")
         refused("a certificate needs", certify, policy, automaton=SHORTEST_PATH)
         if change != "activations":  # which it uses there
             refused("on a graph run", OnGraph, policy, Graph.of(tiles[0]))

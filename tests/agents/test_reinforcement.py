@@ -390,7 +390,7 @@ class TestAsPolicy:
         "start",
         [
             ("shortest-path-bfs", "to start from a ShortestPathNCA, its class needs an attribute arguments"),
-            (FRESH_MLP, "needs a network for every size whose iterations are all the same; a MLP"),
+            (FRESH_MLP, "needs a network for every size whose iterations are all the same, and a MLP"),
             ("nca-diameter", "start_from is for the task diameter, not shortest-path"),
             (NETWORK, r"needs 33 state channels and its action, .* n_channels=33\), got maze"),
         ],
