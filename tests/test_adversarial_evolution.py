@@ -97,7 +97,7 @@ class TestContract:
 
 class TestInfo:
     @for_each("options", [{}, {"score": "loss"}, {"score": "accuracy"}])
-    def test_regret_is_the_loss_or_what_is_missing_to_the_accuracy(self, options: dict[str, Any]) -> None:
+    def test_regret_is_the_loss_or_the_missing_accuracy(self, options: dict[str, Any]) -> None:
         env = AdversarialEvolution(bare(max_episode_steps=3), **SMALL, **options)
         _, info = env.reset(seed=0)
         assert (info["level_id"], info["generation"]) == (-1, 0)
@@ -113,7 +113,7 @@ class TestInfo:
         assert "regret" not in env.step(action)[4]
         assert env.population.clock == 1
 
-    def test_completed_is_what_is_optimal(self) -> None:
+    def test_completed_means_optimal(self) -> None:
         env = evolving(n_initial=1, replay_probability=1.0, staleness_weight=0.0)
         env.reset(seed=0)
         assert finish(env, 0.0)["optimal"]
@@ -123,7 +123,7 @@ class TestInfo:
         assert env.population.complete_rate.tolist() == [0.5]
         assert env.population.members["fitness"].tolist() == [1.0]
 
-    def test_id_and_generation_are_those_of_the_level_served(self) -> None:
+    def test_id_and_generation_belong_to_the_current_level(self) -> None:
         env = evolving(env=bare(size=6))
         kinds = Counter[str]()
         for _ in range(200):
@@ -148,7 +148,7 @@ class TestSeeds:
         c = play(other, 100, lambda info: info["solution_length"] / 30, seed=1)
         assert not data_equivalence(a, c, exact=True)
 
-    def test_environments_own_stream_is_left_alone(self) -> None:
+    def test_the_random_stream_of_the_environment_is_not_used(self) -> None:
         plain, env = bare(), evolving(n_initial=3, replay_probability=0.5, n_offspring=2, evolve_every=10)
         fresh = [info["tiles"] for info in play(env, 100) if info["kind"] == "fresh"]
         assert len(fresh) > 3
@@ -181,12 +181,12 @@ class TestSchedule:
         env = evolving(capacity=20, n_initial=None, replay_probability=1.0)
         assert [info["kind"] for info in play(env, 20)] == ["fresh"] * 10 + ["replay"] * 10
 
-    def test_without_replay_there_are_offspring_and_fresh_levels_where_none_wait(self) -> None:
+    def test_without_replay_levels_are_offspring_or_fresh(self) -> None:
         env = evolving(replay_probability=0.0, evolve_every=6)
         kinds = "".join(info["kind"][0] for info in play(env, 30))
         assert kinds == "f" * 8 + "ccccff" * 3 + "cccc"
 
-    def test_replay_goes_by_its_probabilities(self) -> None:
+    def test_replay_follows_its_probabilities(self) -> None:
         population = measured([0.1, 0.4, 0.3, 0.2, 0.9], prioritisation="proportional", temperature=1, capacity=10)
         env = evolving(population, n_initial=5, n_offspring=1, evolve_every=10**6, replay_probability=0.75)
         n = 4000
@@ -198,12 +198,12 @@ class TestSchedule:
         assert len(population) == 5
 
     @for_each("by", ["regret", "loss", "accuracy"])
-    def test_threshold_keeps_offspring_from_an_agent_that_is_not_good_enough(self, by: str) -> None:
+    def test_threshold_prevents_offspring_for_a_weak_agent(self, by: str) -> None:
         for regret, kinds in ((0.64, {"fresh", "replay"}), (0.36, {"fresh", "replay", "candidate"})):
             env = evolving(evolve_below=0.5, window=5, score=by)
             assert {info["kind"] for info in play(env, 100, regret)} == kinds
 
-    def test_threshold_goes_by_the_last_episodes_that_were_on_no_offspring(self) -> None:
+    def test_threshold_uses_the_last_episodes_without_offspring(self) -> None:
         env = evolving(evolve_below=0.5, window=10, replay_probability=0.0, n_initial=1, n_offspring=2)
         regrets = iter([0.81] * 5 + [0.25] * 30)
         kinds = "".join(info["kind"][0] for info in play(env, 17, lambda info: next(regrets)))
@@ -215,7 +215,7 @@ class TestSchedule:
         at = [i for i, info in enumerate(play(env, 160)) if info["kind"] == "candidate"]
         assert at == [50, 51, 100, 101, 150, 151]
 
-    def test_interval_counts_no_levels_that_the_user_gives(self) -> None:
+    def test_interval_does_not_count_levels_of_the_user(self) -> None:
         env = evolving(evolve_every=4, n_initial=2, replay_probability=0.0)
         play(env, 2)
         for _ in range(10):
@@ -234,7 +234,7 @@ class TestSchedule:
         assert info["generation"] == 1
         np.testing.assert_array_equal(tiles_of(env) == Tile.SOURCE, parent == Tile.SOURCE)
 
-    def test_a_single_level_can_be_where_evolution_starts(self) -> None:
+    def test_evolution_can_start_from_one_level(self) -> None:
         level = mutate(np.random.default_rng(0), generate(np.random.default_rng(1), 1, 4))
         env = evolving(env=bare(levels=level, size=None), n_initial=5)
         infos = play(env, 60)
@@ -267,7 +267,7 @@ class TestCompetition:
             finish(env, regret)
             assert env.population.n_replacements == n_replacements
 
-    def test_a_member_that_was_dropped_meanwhile_is_forgotten(self) -> None:
+    def test_a_dropped_member_is_forgotten(self) -> None:
         population = measured([0.25])
         options: dict[str, Any] = {"n_initial": 1, "n_offspring": 1, "evolve_every": 10**6}
         replaying = evolving(population, replay_probability=1, **options)
@@ -289,7 +289,7 @@ class TestWhatCountsForNothing:
             env.step(env.action_space.sample())
         assert (len(env.population), env.population.clock) == (0, 0)
 
-    def test_unless_it_is_asked_for(self) -> None:
+    def test_truncated_episodes_count_on_request(self) -> None:
         env = evolving(env=bare(max_episode_steps=5), measure_unfinished=True)
         env.reset()
         env.reset()
@@ -300,7 +300,7 @@ class TestWhatCountsForNothing:
         np.testing.assert_array_equal(env.population.tiles, level[None])
         np.testing.assert_allclose(env.population.members["fitness"], 0.25)
 
-    def test_a_time_limit_given_to_make_is_outside_and_counts(self) -> None:
+    def test_a_time_limit_of_make_wraps_the_wrapper_and_counts(self) -> None:
         env = gym.make("MazeShortestPathEvolving-v0", max_episode_steps=2, size=5, n_channels=1, **SMALL)
         play(env, 50)
         assert env.get_wrapper_attr("population").clock == 49
@@ -330,7 +330,7 @@ class TestWhatCountsForNothing:
 
 
 class TestPopulations:
-    def test_goes_on_with_a_saved_one(self, tmp_path: Path) -> None:
+    def test_a_saved_population_evolves_further(self, tmp_path: Path) -> None:
         env = evolving()
         play(env, 60)
         path = env.population.save(tmp_path / "levels")
@@ -367,7 +367,7 @@ class TestPopulations:
         refused(message, AdversarialEvolution, env, **options)
         assert data_equivalence(env.reset(seed=0), untouched.reset(seed=0), exact=True)
 
-    def test_files_that_are_none(self, tmp_path: Path) -> None:
+    def test_files_without_a_population(self, tmp_path: Path) -> None:
         for name in (tmp_path / "none.npz", "FourRooms"):
             with pytest.raises(ValueError, match=f"population='{name}' is no file; it must be a LevelPopulation, or"):
                 AdversarialEvolution(bare(), name)
@@ -390,7 +390,7 @@ class TestPopulations:
 
 
 @for_each(("task", "longest"), [("shortest-path", 6), ("diameter", 11)])
-def test_paths_grow_beyond_what_the_agent_can_do(task: str, longest: int) -> None:
+def test_paths_grow_beyond_the_ability_of_the_agent(task: str, longest: int) -> None:
     env = evolving(env=bare(task=task, size=6), capacity=60, n_initial=60, n_offspring=10)
     infos = play(env, 1500, lambda info: 0.0 if info["solution_length"] <= longest else 1.0)
     first = np.mean([info["solution_length"] for info in infos[:60]])

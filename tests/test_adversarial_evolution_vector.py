@@ -79,7 +79,7 @@ def levels_of(results: Iterator[Any]) -> list[Any]:
 
 class TestAgainstSingleEnvironments:
     @every_mode
-    def test_one_is_one(self, mode: AutoresetMode) -> None:
+    def test_a_vector_of_one_agrees_with_a_single_environment(self, mode: AutoresetMode) -> None:
         env, single = make(1, mode), make_sync(1, mode)
         results = list(play(env, 400))
         for i, (a, b) in enumerate(zip(results, play(single, 400), strict=True)):
@@ -95,7 +95,7 @@ class TestAgainstSingleEnvironments:
         }
 
     @every_mode
-    def test_many_are_many_while_levels_are_fresh(self, mode: AutoresetMode) -> None:
+    def test_a_vector_agrees_with_single_environments_while_levels_are_fresh(self, mode: AutoresetMode) -> None:
         options: dict[str, Any] = {"capacity": 1000, "n_initial": 1000}
         env, single = make(5, mode, **options), make_sync(5, mode, **options)
         some_but_not_all = 0
@@ -109,20 +109,20 @@ class TestAgainstSingleEnvironments:
 
 
 class TestModes:
-    def test_same_step_is_disabled_and_reset_at_once(self) -> None:
+    def test_same_step_mode_agrees_with_disabled_mode_and_immediate_resets(self) -> None:
         same, disabled = make(6, AutoresetMode.SAME_STEP), make(6, AutoresetMode.DISABLED)
         assert levels_of(play(same, 200)) == levels_of(play(disabled, 200))
         assert arrays_of(same.population) == arrays_of(disabled.population)
         assert same.population.n_replacements > 0
 
-    def test_next_step_is_the_same_where_episodes_end_together(self) -> None:
+    def test_next_step_mode_agrees_if_episodes_end_together(self) -> None:
         same = make(6, AutoresetMode.SAME_STEP, time_limit=1)
         following = make(6, AutoresetMode.NEXT_STEP, time_limit=1)
         assert levels_of(play(same, 100))[:-6] == levels_of(play(following, 199))
         assert same.population.n_replacements > 0
 
     @every_mode
-    def test_regret_is_told_where_episodes_end(self, mode: AutoresetMode) -> None:
+    def test_regret_is_reported_at_the_end_of_episodes(self, mode: AutoresetMode) -> None:
         n_ended = 0
         for result in play(make(4, mode, id="MazeDiameterEvolving-v0"), 100):
             infos = result[-1]
@@ -171,7 +171,7 @@ class TestResets:
                     assert data_equivalence(a, b, exact=True)
         assert arrays_of(make(4).population) != arrays_of(first.population)
 
-    def test_levels_that_the_user_gives_stay_out(self) -> None:
+    def test_levels_of_the_user_never_enter(self) -> None:
         env = make(4, AutoresetMode.DISABLED, time_limit=1)
         list(play(env, 20))
         before, clock = env.population.members["id"].tolist(), env.population.clock
@@ -206,7 +206,7 @@ class TestResets:
 
 
 class TestContract:
-    def test_wraps_what_make_vec_makes(self) -> None:
+    def test_it_wraps_environments_of_make_vec(self) -> None:
         vector = gym.make_vec("MazeShortestPath-v0", 3, size=4, n_channels=1, max_episode_steps=4)
         env = VectorAdversarialEvolution(vector, **SMALL)
         assert isinstance(env.unwrapped, MazeVectorEnv)

@@ -87,7 +87,7 @@ def predictions() -> Any:
     return values, target
 
 
-def test_scores_are_those_of_one_larger_map() -> None:
+def test_scores_agree_with_one_larger_map() -> None:
     values, target = predictions()
     assert (values[1] != target[1]).any()
     scores = score(TILES, values, target, TASK.judge)
@@ -114,7 +114,7 @@ def test_devices_and_single_environments_agree() -> None:
 
 
 @pytest.mark.parametrize("output", ["numpy", "torch"])
-def test_a_vector_is_its_single_environments(output: str) -> None:
+def test_a_vector_agrees_with_its_single_environments(output: str) -> None:
     actions = np.pad(predictions()[0], ((0, 0), (0, 1), (0, 0), (0, 0)))
     vector, infos, _, ended = step_of_a_vector(ID, TILES, actions, output)
     np.testing.assert_array_equal(infos["target"], solve(TILES))

@@ -75,7 +75,7 @@ def observed(**changes: Any) -> dict[str, Any]:
         lambda: save_arrays(Path("none.npz"), {"tiles": masked(MAZE)}),
     ],
 )
-def test_a_mask_is_never_lost(call: Callable[[], Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_mask_is_never_dropped(call: Callable[[], Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     ENV.reset(seed=0)
     VEC.reset(seed=0)
@@ -135,7 +135,7 @@ def test_an_order_is_a_permutation(order: Any) -> None:
         refused("order must have each of the letters U, L, D and R", call, tiles, order=order)
 
 
-def test_mistakes_are_those_of_a_theorem_that_states_signals() -> None:
+def test_mistakes_need_a_theorem_that_states_signals() -> None:
     refused("reachable has no theorem that states", lambda: list(mistakes(replace(REACHABLE, theorem=None), MAZE)))
 
 

@@ -62,7 +62,7 @@ def test_its_data_are_made_from_the_package(proves, monkeypatch):
     assert {path.name: path.read_bytes() for path in (ARTICLE / "data").glob("*")} == make_play.article_files()
 
 
-def test_it_is_whole_small_and_needs_no_network():
+def test_it_is_complete_and_small_and_needs_no_network():
     used = re.findall(r'\b(?:src|href)="(?!https?:|#|data:,)(.*?)"', TEXT)
     assert [path for path in used if not (ARTICLE / path).is_file()] == []
     assert re.findall(r'(?:src|<link[^>]*href)="https?:', TEXT) == []
@@ -71,7 +71,7 @@ def test_it_is_whole_small_and_needs_no_network():
     assert sum(path.stat().st_size for path in loaded if path.suffix != ".md") < 600_000
 
 
-def test_what_it_refers_to_is_there():
+def test_its_references_exist():
     names = re.findall(r'\bid="(.*?)"', TEXT)
     assert len(names) == len({*names})
     sections = re.findall(r'<h2 id="(.*?)"><a href="#\1">', TEXT)
@@ -80,7 +80,7 @@ def test_what_it_refers_to_is_there():
     assert [name for name in names if re.fullmatch(r"[nr]\d", name) and f'href="#{name}"' not in MAIN] == []
 
 
-def test_figures_say_what_to_try_and_to_see_and_have_a_picture():
+def test_figures_have_instructions_and_a_picture():
     figures = re.findall(r'<figure id="(.*?)">(.*?)</figure>', TEXT, re.DOTALL)
     assert tuple(name for name, _ in figures) == FIGURES
     for name, figure in figures:
@@ -93,7 +93,7 @@ def test_it_has_the_length_of_an_article():
     assert 2000 <= len(words(MAIN[MAIN.index("<body>") :])) <= 3000
 
 
-def test_its_numbers_are_those_of_the_cards():
+def test_its_numbers_agree_with_the_cards():
     text = " ".join(words(MAIN)).replace("\N{MULTIPLICATION SIGN}", "x")
     hinted, learned, healing = map(card, ("nca-shortest-path-hinted", "nca-shortest-path", "nca-shortest-path-healing"))
     complete = {row["levels"]: row for row in healing["evaluation"]}
@@ -176,7 +176,7 @@ class TestNode:
             *make_play.SABOTAGED.items(),
         ],
     )
-    def test_rules_do_what_they_do_in_python(self, name, automaton):
+    def test_rules_agree_with_python(self, name, automaton):
         tiles, n_steps = levels(), 24
         results = self.run(f"""
             console.log(JSON.stringify({self.mazes()}.map((text) => {{
@@ -195,7 +195,7 @@ class TestNode:
         ("name", "rules", "data"),
         [("compiled", "rules", ()), ("compiled-healing", "rules-healing", ("data/compiled-healing.js",))],
     )
-    def test_compiled_networks_do_what_the_rules_do(self, name, rules, data):
+    def test_compiled_networks_agree_with_the_rules(self, name, rules, data):
         """Automata that heal are also checked during changes and after damage; their certificate assumes nothing."""
         equal = self.run(
             f"""
@@ -228,7 +228,7 @@ class TestNode:
         )
         assert equal == [True] * len(levels())
 
-    def test_the_theorem_says_what_it_says_in_python(self):
+    def test_the_theorem_agrees_with_python(self):
         tiles, times = levels(), (0, 1, 2, 5, 9, 14, 30, 60)
         results = self.run(f"""
             const names = loaded.rules.channels.slice(1);
@@ -251,7 +251,7 @@ class TestNode:
             last = 2 * length + 2 if length else int(ghosts["distance"].max()) + 2
             assert checked == {"count": 9 * maze.size * (last + 1), "mistake": None, "correct": True}
 
-    def test_sabotage_is_caught_where_the_text_says_it_is(self):
+    def test_sabotage_is_detected_as_the_text_states(self):
         results = self.run("""
             const tried = (name, family) => {
               let wrong = 0, untrue = 0;
@@ -274,7 +274,7 @@ class TestNode:
         assert results[3][1] > 45
         assert results[4] == [0, 0]
 
-    def test_networks_hold_at_other_sizes_or_do_not(self):
+    def test_the_large_network_is_correct_at_other_sizes_and_the_small_one_is_not(self):
         """The learned networks run in Python. Tests of the page compare Python with the browser."""
         rng = np.random.default_rng(0)
         tiles = find_task("shortest-path").generate(rng, 8, 64, "random")
@@ -300,12 +300,12 @@ class TestChromium:
     def dump(self, tmp_path, text):
         return serve.dump_page(self.page(tmp_path, text).as_uri(), tmp_path / "profile")
 
-    def test_all_figures_are_alive_when_it_is_opened_from_a_file(self, tmp_path):
+    def test_all_figures_work_if_it_is_opened_from_a_file(self, tmp_path):
         page = self.dump(tmp_path, TEXT)
         assert page.count('class="stage live"') == len(FIGURES) + 1
         assert 'role="alert"' not in page
 
-    def test_without_a_file_it_says_so_and_keeps_its_pictures(self, tmp_path):
+    def test_without_a_file_it_reports_it_and_keeps_its_pictures(self, tmp_path):
         page = self.dump(tmp_path, TEXT.replace('src="data/automata.js"', 'src="data/none.js"'))
         assert page.count("This figure stands still. The file data/automata.js is missing or damaged.") >= 4
         assert page.count('class="still"') >= 4
@@ -340,7 +340,7 @@ class TestChromium:
         """
         assert serve.ask_page(page, script, tmp_path / "profile") == [False, is_slow, is_employed]
 
-    def test_a_network_is_not_wrong_before_it_had_its_time(self, tmp_path):
+    def test_a_network_is_judged_only_after_its_time(self, tmp_path):
         calm = "globalThis.matchMedia = (query) => ({ matches: query.includes('reduce') })"
         script = """
             await until(() => find("#size .verdict"));
@@ -349,7 +349,7 @@ class TestChromium:
         verdicts, _ = serve.ask_page(self.page(tmp_path, script=calm), script, tmp_path / "profile")
         assert re.search(r"iteration 0 of at most \d+: no route yet.verdict$", verdicts)
 
-    def test_of_two_tests_at_once_the_last_goes_on(self, tmp_path):
+    def test_of_two_simultaneous_tests_the_last_continues(self, tmp_path):
         script = """
             const press = (words) => all("#proof button").find((each) => each.textContent.includes(words)).click();
             const tests = all("#proof .verdict")[1];
@@ -363,7 +363,7 @@ class TestChromium:
         verdicts = serve.ask_page(self.page(tmp_path), script, tmp_path / "profile")
         assert {verdict.partition(" mazes ")[2].partition(":")[0] for verdict in verdicts} == {"of random walls"}
 
-    def test_a_portal_by_keys_and_at_every_place(self, tmp_path):
+    def test_a_portal_can_be_placed_everywhere_by_keys(self, tmp_path):
         script = """
             await until(() => find("#portal .board"));
             const press = (words) => all("#portal button").find((each) => each.textContent === words).click();
@@ -390,7 +390,7 @@ class TestChromium:
         proven, *learned = (int(re.search(r"Wrong at (\d+) of", text)[1]) for text in every)
         assert proven == 0 < min(learned)
 
-    def test_a_finger_reads_a_weight_before_it_cuts_it(self, tmp_path):
+    def test_a_first_touch_shows_a_weight_and_a_second_cuts_it(self, tmp_path):
         script = """
             const said = [];
             for (const pointerType of ["touch", "touch", "mouse"]) {

@@ -134,11 +134,11 @@ class TestAllSets:
         assert levels.config == {**expected, "source": BENCHMARK_SETS[name].source}
 
     @for_each("n", [0, 1001, True, "3"])
-    def test_another_number_of_levels_is_explained(self, n):
+    def test_a_wrong_number_of_levels_is_refused(self, n):
         message = f"the set maze-hard-30-redrawn has 1,000 instances: n must be from 1 to 1000, got {n!r}"
         refused(message, find_benchmark_set("maze-hard-30-redrawn").levels, n)
 
-    def test_unknown_names_are_explained(self):
+    def test_unknown_names_are_refused(self):
         with pytest.raises(ValueError, match=r"unknown benchmark set 'maze-hard'\. Did you .* Known: maze-unique-30"):
             find_benchmark_set("maze-hard")
         refused(r"neither a file, a known name nor .*Did you mean 'maze-hard-30'", load_levels, "maze-hard-31")
@@ -148,7 +148,7 @@ class TestAllSets:
 
 
 @for_each(("name", "expected"), {**EQR, **ANCA}.items())
-def test_tokens_are_the_published_ones(name, expected):
+def test_tokens_agree_with_the_published_ones(name, expected):
     tiles = tiles_of(name)
     hashes = (to_tokens(tiles), to_tokens(tiles, BENCHMARK_SETS[name].label(tiles)))
     assert tuple(hashlib.sha256(tokens.tobytes()).hexdigest() for tokens in hashes) == expected
@@ -220,7 +220,7 @@ class TestOriginal:
         assert not is_reserved(levels[:, ::-1], held_out(30, SHORTEST_PATH)).any()
 
     @pytest.mark.parametrize("file", [original.INPUTS, original.LABELS])
-    def test_other_arrays_are_explained(self, folder, file):
+    def test_wrong_arrays_are_refused(self, folder, file):
         path, expected = folder / "test" / file, original.HASHES["test"][file]
         changed = np.load(path)
         changed[0, 0] = 5
@@ -238,7 +238,7 @@ class TestOriginal:
         with pytest.raises(missing, match=f"{file}"):
             original.read_original("test", folder)
 
-    def test_another_table_is_explained(self, folder):
+    def test_a_wrong_table_is_refused(self, folder):
         path = folder / "tables" / "test.csv"
         path.write_text("\n".join(path.read_text().splitlines()[:-1]))
         with pytest.raises(ValueError, match=r"test.csv is not of the original Maze-Hard: .* must be .*, and is "):
@@ -265,7 +265,7 @@ class TestMazeHard:
         assert all(distance(level) >= least for level in tiles[::50])
         assert shortest_path(tiles).sum(axis=(1, 2)).min() == least + 1
 
-    def test_no_layout_is_in_both_sets_or_repeats(self):
+    def test_no_layout_occurs_twice_or_in_both_sets(self):
         layouts = [(level == Tile.WALL).tobytes() for name in REDRAWN for level in tiles_of(name)]
         assert len(set(layouts)) == len(layouts) == 2000
 
@@ -273,14 +273,14 @@ class TestMazeHard:
     def kept(split, n):
         return tuple(islice((number for number in count() if hard.draw_hard(split, number) is not None), n))
 
-    def test_stored_candidates_are_the_first_that_are_kept(self):
+    def test_stored_candidates_are_the_first_accepted_ones(self):
         stored = hard.candidates()["test"]
         assert self.kept("test", 2) == stored[:2]
         assert len(stored) == len(set(stored)) == 1000
 
     @pytest.mark.slow
     @pytest.mark.parametrize("split", ["test", "train"])
-    def test_many_stored_candidates_are_the_first_that_are_kept(self, split):
+    def test_many_stored_candidates_are_the_first_accepted_ones(self, split):
         assert self.kept(split, 40) == hard.candidates()[split][:40]
 
     def test_the_label_is_the_breadth_first_path_that_looks_down_left_right_and_up(self):
@@ -337,7 +337,7 @@ class TestMazesOfCells:
         assert (passages - (cells**2 - 1)) / walls == pytest.approx(0.1, abs=0.005)
 
     @for_each("side", [15, 28])
-    def test_any_share_of_the_tiles_of_news_is_open(self, side):
+    def test_open_tiles_of_news_have_any_density(self, side):
         walls = tiles_of(f"news-{side}") == Tile.WALL
         outside = np.r_[walls[:, 0].ravel(), walls[:, :, 0].ravel()]
         assert outside.all()
@@ -372,7 +372,7 @@ class TestEditStreams:
 
 
 class TestHeldOut:
-    def test_benchmark_levels_of_a_size_are_reserved(self):
+    def test_levels_of_benchmarks_are_reserved(self):
         hashes = reserved_hashes(held_out_levels([9], SHORTEST_PATH))
         assert is_reserved(tiles_of("dt-net-9"), hashes).all()
         assert not is_reserved(tiles_of("dt-net-13")[:50], hashes).any()

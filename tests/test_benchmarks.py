@@ -61,7 +61,7 @@ def clock(monkeypatch):
     return clock
 
 
-def test_sides_take_turns(clock):
+def test_the_two_sides_alternate(clock):
     peer = Peer("other", lambda: clock.work("b", 6.0), target=3)
     result = measure(Job("A1", "job", "run", lambda: clock.work("a", 2.0), (peer,)), Effort(rounds=3, seconds=1))
     assert clock.log == "ab" + "ab" * 3  # each once to warm up
@@ -122,7 +122,7 @@ def test_graph_libraries_solve_the_same_problem(name):
         assert [library.diameter_from_tiles(tiles) for tiles in levels] == [solvers.diameter(t).sum() for t in levels]
 
 
-def test_the_plain_way_gives_the_same_paths():
+def test_the_plain_loop_gives_the_same_paths():
     rng = np.random.default_rng(2)
     for _ in range(20):
         tiles, path = plainly.solvable_level(rng, size=7)
@@ -136,7 +136,7 @@ def test_the_plain_way_gives_the_same_paths():
         np.testing.assert_array_equal(plainly.searched_path(tiles), solvers.shortest_path(tiles))
 
 
-def test_the_dense_automaton_is_the_policy():
+def test_the_dense_automaton_agrees_with_the_policy():
     policy = load("shortest-path-bfs")
     maze, state = automata.problem(3)
     assert state[:, 0].any()
@@ -206,7 +206,7 @@ def test_extrapolation_chooses_sets():
         refused(r"families must be of|no set is as small", extrapolation.sets_of, extrapolation.Arguments(**wrong))
 
 
-def test_fresh_levels_are_of_no_named_set_and_depend_on_the_seed():
+def test_fresh_levels_depend_on_the_seed_and_are_in_no_named_set():
     named = {tile.tobytes() for tile in test_levels("sparse", 16, "shortest-path", 64).tiles}
     fresh = fresh_levels.fresh_levels("sparse", 16, "shortest-path", 64, seed=1)
     again = fresh_levels.fresh_levels("sparse", 16, "shortest-path", 64, seed=1)
@@ -226,7 +226,7 @@ def test_policies_on_fresh_levels_give_a_table(tmp_path, monkeypatch):
     assert "| policy | random-16, 4 |\n| --- | --- |\n| `nca-shortest-path-hinted` | 100.0, 100.0, 100.0 |\n" in text
 
 
-def test_mazes_that_step_in_one_call_are_an_environment_of_torchrl():
+def test_a_batch_of_mazes_is_an_environment_of_torchrl():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of itself
         pytest.importorskip("torchrl.collectors", reason="install torchrl")

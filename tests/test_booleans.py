@@ -31,7 +31,7 @@ def mazes():
         yield generate(np.random.default_rng(0), 8, 9, "perfect", border=border)
 
 
-def test_the_network_is_the_automaton_at_every_iteration():
+def test_the_network_agrees_with_the_automaton_at_every_iteration():
     network = network_of(EVOLVED)
     for tiles in mazes():
         encoded = network.encode_maze(torch.from_numpy(one_hot(tiles, 4).astype(np.float32)))
@@ -42,7 +42,7 @@ def test_the_network_is_the_automaton_at_every_iteration():
                 state = network.update(encoded, state, step)
 
 
-def test_the_theorem_holds_on_real_mazes_but_not_with_loops():
+def test_the_theorem_holds_on_perfect_mazes_but_not_with_loops():
     for tiles in mazes():
         assert THEOREM.domain.holds(tiles).all()
         assert broken_axioms(THEOREM, tiles) == {}
@@ -76,7 +76,7 @@ def test_a_network_with_a_channel_for_each_direction_is_correct_and_proven(forgo
     assert prove(automaton_of(network_of(weights, task.name), bound=BOUND)).verdict == "correct"
 
 
-def test_errors_at_any_time_count_on_request(forgotten):
+def test_errors_at_any_iteration_count_on_request(forgotten):
     late, early = networks = np.zeros((2, 3, 2, 8), np.float32)
     networks[:, 0, 0, 5], networks[:, 0, 1, 5], networks[:, 1, :, 1], networks[:, 2, 0, 7] = -1, -1, 1, 1
     late[0, 0, 6], early[0, 0, 7] = 1, 1  # that the first iteration is over, or nothing, lets the answer come on
@@ -107,7 +107,7 @@ def test_worlds_are_learned_from_answers_and_proven_correct(forgotten, monkeypat
     assert f"correct: shows the answer of the task {world}-world" in capsys.readouterr().out
 
 
-def test_a_maze_of_one_tile_has_an_answer(forgotten):
+def test_a_maze_with_one_tile_has_an_answer(forgotten):
     np.testing.assert_array_equal(world_task("core").solve(np.array([[[0]], [[1]]], np.uint8)), [[[True]], [[False]]])
 
 

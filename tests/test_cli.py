@@ -76,7 +76,7 @@ def test_the_installed_command_runs_this_code(capsys):
 
 
 class TestSolve:
-    def test_what_is_coming_is_said_before_each_part_of_long_work(self, capsys, monkeypatch):
+    def test_each_part_of_a_long_command_is_announced(self, capsys, monkeypatch):
         monkeypatch.setattr("maze_nca_gym.agents.rollouts.run.MANY_TILES", 1000)
         monkeypatch.setattr("maze_nca_gym.agents.runs.progress.PLAIN_EVERY", math.inf)  # no more lines if it takes long
         assert main(["solve", *SMALL, "--picture", "none"]) == 0
@@ -183,7 +183,7 @@ class TestSolve:
         assert f"{n_wrong} of 30 levels stopped at the limit of 4 iterations (--steps)" in err
         assert f"solves all of them within {2 * max(lengths) + 2}" in err
 
-    def test_an_exact_policy_that_finishes_wrongly_is_an_error(self, capsys, monkeypatch):
+    def test_an_exact_policy_with_a_wrong_final_answer_is_an_error(self, capsys, monkeypatch):
         nothing = np.zeros((30, 6))
         monkeypatch.setattr(rollouts.solving, "score_table", lambda policy, levels, path: nothing[: len(levels)])
         assert main(["solve", *SMALL, "--picture", "none"]) == 1
@@ -239,7 +239,7 @@ class TestPicture:
             assert image.info["duration"] == 2000
         assert capsys.readouterr().out.endswith("picture: runs/solve/episode.gif\n")
 
-    def test_a_level_can_be_chosen_and_a_long_episode_is_thinned_out(self, monkeypatch):
+    def test_a_level_can_be_chosen_and_a_long_episode_is_shortened(self, monkeypatch):
         lengths = [moves(canonical_shortest_path(level)) for level in small_levels()]
         solved = solve(levels=small_levels())
         with Image.open(solved.draw(Path("episode.gif"), lengths.index(min(lengths)))) as image:
@@ -259,7 +259,7 @@ class TestPicture:
 
 
 class TestGenerate:
-    def test_the_file_holds_the_levels_and_how_to_make_them_again(self, capsys):
+    def test_the_file_has_the_levels_and_their_command(self, capsys):
         options = ["--generator", "caves", "--wall-probability", "0.4", "--seed", "3"]
         assert main(["generate", "sub/set", *SMALL, *options]) == 0
         assert files() == ["sub/set.npz"]
@@ -289,7 +289,7 @@ class TestGenerate:
 
 
 class TestLevels:
-    def test_one_table_of_all_names(self, capsys, monkeypatch):
+    def test_one_table_has_all_names(self, capsys, monkeypatch):
         monkeypatch.setenv("COLUMNS", "80")
         assert main(["levels", "list"]) == 0
         lines = capsys.readouterr().out.splitlines()
@@ -348,7 +348,7 @@ class TestLevels:
             stars = np.array([list(line) for line in capsys.readouterr().out.split()]) == "*"
             np.testing.assert_array_equal(stars, expected)
 
-    def test_a_level_without_a_route_is_shown_as_it_is(self, capsys):
+    def test_a_level_without_a_route_is_shown_without_a_path(self, capsys):
         Path("set.txt").write_text("S.#T\n\nS..T\n", encoding="utf-8")
         for options in ([], ["--png", "sheet.png"]):
             assert main(["levels", "show", "set.txt", "--solution", "--index", "1,0", *options]) == 0
@@ -462,7 +462,7 @@ class TestPolicies:
 
 
 class TestPlay:
-    def test_a_level_after_another(self, plays, capsys):
+    def test_several_levels_in_a_row(self, plays, capsys):
         plays(2)
         assert main(["play", "--size", "3", "--fps", "1000", "--seed", "4"]) == 0
         lines = capsys.readouterr().out.splitlines()
@@ -504,7 +504,7 @@ class TestPlay:
             ),
         ],
     )
-    def test_no_screen(self, replaced, message, monkeypatch, capsys):
+    def test_a_missing_screen(self, replaced, message, monkeypatch, capsys):
         with monkeypatch.context() as patch:
             patch.delenv("SDL_VIDEODRIVER")
             for name, function in replaced.items():
@@ -526,7 +526,7 @@ def test_ctrl_c_while_a_command_begins_is_no_traceback(imported, code, message, 
 
 
 @some_and_all("closings", [">&- 2>&- <&-"], [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
-def test_a_command_without_a_stream_does_its_work(closings, tmp_path_factory):
+def test_a_command_works_without_standard_streams(closings, tmp_path_factory):
     for closed in closings:
         folder = tmp_path_factory.mktemp("closed")
         command = ["sh", "-c", f'exec "$@" {closed}', "sh", *RUN, "generate", "levels.npz", "--n", "2", "--size", "4"]

@@ -21,7 +21,7 @@ TINY += ["--n-updates", "120", "--batch-size", "64", "--n-rounds", "0"]
 FOLDER = Path("runs/learn-automaton/shortest-path")
 
 
-def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):
+def test_a_short_run_reports_that_nothing_is_proven(capsys):
     assert main(TINY) == 1
     out, err = capsys.readouterr()
     assert "not proven: sums reach" in out
@@ -73,7 +73,7 @@ def test_a_run_with_rounds_of_repair_is_summarised(capsys):
     assert all(before["seconds"] <= after["seconds"] for before, after in itertools.pairwise(lines))
 
 
-def test_a_run_that_may_ask_too_little_says_so(capsys):
+def test_a_run_that_may_have_too_few_questions_reports_it(capsys):
     assert main(["learn-automaton", "--sizes", "4", "--n-mazes", "1", "--n-questions", "9"]) == 1
     out, err = capsys.readouterr()
     assert re.search(r"at most 9 questions in 31 rounds\n(.*\n)*.* updates, 9 questions, ", out)
@@ -92,7 +92,7 @@ def test_two_automata_are_compiled_into_two_folders(capsys):
     assert folder_of("learn-automaton", "own:RULE", None) == Path("runs/learn-automaton/own.RULE")
 
 
-def test_a_compiled_automaton_says_what_its_signals_mean_and_exports_its_proof(capsys, tmp_path):
+def test_a_compiled_automaton_describes_its_signals_and_exports_its_proof(capsys, tmp_path):
     pytest.importorskip("z3")
     out = tmp_path / "compiled"
     assert main(["compile-automaton", "reachable", "--out", str(out), "--export-proof", str(tmp_path / "proof")]) == 0
@@ -136,13 +136,13 @@ def test_a_list_that_coqchk_does_not_report_is_a_failure():
 
 
 @pytest.mark.parametrize(("theorem", "code"), [("Joined.network_answers", 0), ("Proven.answers_are", 1)])
-def test_a_theorem_of_an_automaton_that_is_not_that_of_its_network_is_a_failure(theorem, code, monkeypatch, capsys):
+def test_a_theorem_about_another_automaton_is_a_failure(theorem, code, monkeypatch, capsys):
     monkeypatch.setattr(automata, "check_proofs", lambda **options: checked(theorem))
     assert main(["check-proofs", "--automaton", "reachable"]) == code
     assert ("about the rules alone" in capsys.readouterr().err) == bool(code)
 
 
-def test_the_refutation_that_is_wrong_is_named(monkeypatch, capsys):
+def test_the_wrong_refutation_is_named(monkeypatch, capsys):
     answers = {"one.cpc": "correct", "two.cpc": "error: no step", "three.cpc": "correct"}
     monkeypatch.setattr(automata, "check_refutations", lambda **options: answers)
     assert main(["check-refutations", "folder", "--signatures", "eo"]) == 1

@@ -39,7 +39,7 @@ def results(folder="runs/evaluate"):
     return json.loads(Path(folder, "results.json").read_text(encoding="utf-8"))
 
 
-def test_one_table_a_policy_unless_details_are_asked_for(capsys, monkeypatch):
+def test_one_table_per_policy_without_details(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     policies = ["nca-shortest-path-healing-hinted", "shortest-path-bfs"]
     assert main(["evaluate", *policies, "--sizes", "5,8", "--families", "perfect", "--n", "3", "--stability"]) == 0
@@ -122,14 +122,14 @@ class TestEndToEnd:
             "device": "cpu",
         }
 
-    def test_twice_the_same_numbers(self):
+    def test_repeated_commands_print_the_same_numbers(self):
         save_model(learned(), "model")
         results = (evaluate("model.safetensors", sizes=6, n=6, batch=batch) for batch in (4, 4, 256))
         rows = [result.to_json()["rows"] for result in results]
         assert rows[0] == rows[1]
         assert [row["agreement"] for row in rows[0]] == [row["agreement"] for row in rows[2]]
 
-    def test_one_size_and_no_stability_make_one_figure_and_older_ones_go(self):
+    def test_one_size_without_stability_has_one_figure_and_removes_others(self):
         Path("runs/evaluate").mkdir(parents=True)
         Path("runs/evaluate/sizes.png").write_text("old", encoding="utf-8")
         assert main(["evaluate", "shortest-path-bfs", "--sizes", "5", "--n", "3"]) == 0
@@ -192,7 +192,7 @@ class TestEndToEnd:
             assert calls == [(n, 64), (n, math.ceil(64 * max(longest, 48) / 48))]
             assert ("measured on the first 128 levels of each set" in capsys.readouterr().out) == (not words)
 
-    def test_names_of_ones_own_and_other_formats(self, capsys):
+    def test_custom_names_and_other_formats(self, capsys):
         save_model(learned(), "model")
         policies = ["mine=model.safetensors", "lr=0.1/model.safetensors", "exact=shortest-path-bfs"]
         Path("lr=0.1").mkdir()
@@ -204,7 +204,7 @@ class TestEndToEnd:
         assert "figure: runs/evaluate/iterations.svg" in capsys.readouterr().out
         assert Path("runs/evaluate/iterations.svg").read_text(encoding="utf-8").startswith("<?xml")
 
-    def test_results_are_saved_as_they_come_and_kept_when_stopped(self, monkeypatch, capsys):
+    def test_results_are_saved_at_once_and_kept_after_a_stop(self, monkeypatch, capsys):
         files = []
 
         usual = cells.measure_cell
@@ -228,7 +228,7 @@ class TestEndToEnd:
 
 
 class TestFailure:
-    def test_who_was_stopped_early_is_not_blamed(self, capsys):
+    def test_policies_that_were_stopped_early_are_not_reported_as_wrong(self, capsys):
         assert main(["evaluate", "shortest-path-bfs", *SMALL, "--steps", "4"]) == 0
         tiles = test_levels("perfect", 7, "shortest-path", 6).tiles
         lengths = [int(canonical_shortest_path(level).sum()) for level in tiles]
@@ -256,7 +256,7 @@ class TestFailure:
 class TestIterations:
     FIND = ("--find-iterations", "--families", "random", "--sizes", "6", "--n", "8")
 
-    def test_the_model_file_keeps_what_was_found_and_is_measured_with_it(self, monkeypatch, capsys):
+    def test_the_model_file_stores_the_choice_and_is_measured_with_it(self, monkeypatch, capsys):
         monkeypatch.setattr(iterations, "N_LEVELS", 32)
         model = load("nca-shortest-path-small")
         model.guarantees = Guarantees(size=6)
@@ -271,7 +271,7 @@ class TestIterations:
         evaluate(model, families="random", sizes=6, n=8, find_iterations=True)
         assert model.guarantees == guarantees
 
-    def test_only_model_files_with_a_choice_can_keep_it(self):
+    def test_only_model_files_with_a_choice_can_store_it(self):
         save_model(learned(n_iterations=3, shared_weights=False), "unshared")
         for policy, more, message in [
             ("nca-shortest-path", {}, "stores its result in model files .*, and nca-shortest-path is no such file"),

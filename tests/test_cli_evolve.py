@@ -83,7 +83,7 @@ class TestARun:
             assert picture.n_frames >= 2
 
     @pytest.mark.parametrize("regret", ["regret", "loss", "accuracy"])
-    def test_regret_never_falls_and_the_levels_are_as_measured(self, regret):
+    def test_regret_never_falls_and_agrees_with_measurements(self, regret):
         assert main([*TINY, "--score", regret]) == 0
         regrets = [line["mean_fitness"] for line in lines()]
         assert sorted(regrets) == regrets
@@ -105,7 +105,7 @@ class TestARun:
         assert main(["levels", "list", file]) == 0
         assert re.search(r"│ number of levels +│ 30 ", capsys.readouterr().out)
 
-    def test_several_policies_share_the_blame(self):
+    def test_regret_of_several_policies_is_their_mean(self):
         policies = ["model.safetensors", "shortest-path-bfs"]
         assert main(["evolve", *policies, *TINY[2:], "--rounds", "1", "--score", "accuracy"]) == 0
         members = population().members
@@ -133,7 +133,7 @@ class TestTestLevels:
             held_out = reserved_hashes([test_levels(family, 4, "shortest-path")])
             assert not is_reserved(population().tiles, held_out).any()
 
-    def test_offspring_among_them_are_refused(self):
+    def test_offspring_in_test_sets_are_refused(self):
         grown = LevelPopulation(PopulationConfig(capacity=4))
         fresh = grown.fresh(load_levels("FourRooms").tiles)
         grown.insert(fresh, [0.0], [1.0])
@@ -150,7 +150,7 @@ class TestTestLevels:
         assert len(grown) == 2
         assert grown.clock == 1
 
-    def test_first_levels_all_differ(self):
+    def test_initial_levels_all_differ(self):
         rng_levels = [load_levels(name).tiles[:, :9, :9] for name in ("FourRooms", "Labyrinth", "SixteenRooms")]
         pool = np.concatenate(rng_levels)
 
@@ -166,14 +166,14 @@ class TestTestLevels:
 class TestGoingOn:
     """tests/agents/test_run_folder_contract.py tests the files of an interrupted run."""
 
-    def test_more_rounds_go_on(self, capsys):
+    def test_more_rounds_continue_a_run(self, capsys):
         assert main([*TINY, "--rounds", "3"]) == 0
         assert main(TINY) == 0
         assert "going on with 30 levels after round 3" in capsys.readouterr().out
         assert main([*TINY, "--out", "whole"]) == 0
         assert content() == content(Path("whole"))
 
-    def test_a_model_that_changed_is_another_one(self, capsys):
+    def test_a_changed_model_is_refused(self, capsys):
         assert main(TINY) == 0
         save_model(NCA(4, 6, generator=torch.Generator().manual_seed(2)), "model.safetensors")
         assert main(TINY) == 2
@@ -196,7 +196,7 @@ class TestDamage:
             (lambda text: text[text.index("\n") + 1 :], "from 0 to 3, but has 3"),
         ],
     )
-    def test_records_that_cannot_be_the_populations(self, remaining, message, capsys):
+    def test_records_that_disagree_with_the_population(self, remaining, message, capsys):
         assert main([*TINY, "--rounds", "3", "--overwrite"]) == 0
         cut_statistics(remaining)
         before = {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
@@ -208,7 +208,7 @@ class TestDamage:
         assert {name: (FOLDER / name).read_bytes() for name in files(FOLDER)} == before
 
     @for_each(("rounds", "n_lines"), [(3, 4), (6, 7)])
-    def test_a_line_that_is_lost_is_written_again_whether_the_run_was_finished_or_goes_on(self, rounds, n_lines):
+    def test_a_lost_line_is_written_again(self, rounds, n_lines):
         """Files after an interruption between a round and its line."""
         assert main([*TINY, "--rounds", "3", "--overwrite"]) == 0
         cut_statistics(lambda text: "".join(text.splitlines(keepends=True)[:-1]))

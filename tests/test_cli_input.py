@@ -81,7 +81,7 @@ def test_unwritable_folders_are_reported_before_the_work(command, capsys):
     assert files() == ["file"]
 
 
-def test_a_module_is_found_that_is_younger_than_what_python_has_seen_of_its_folder(tmp_path, monkeypatch):
+def test_a_module_created_after_the_listing_of_its_folder_is_found(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     refused("there is no module 'just_written'", load, "just_written:A")
     status = tmp_path.stat()
@@ -90,7 +90,7 @@ def test_a_module_is_found_that_is_younger_than_what_python_has_seen_of_its_fold
     refused("has no 'B'", load, "just_written:B")
 
 
-def test_the_module_of_a_policy_that_fails():
+def test_a_failing_module_of_a_policy():
     Path("policy_with_a_typo.py").write_text("class Policy(:\n")
     sys.path.insert(0, ".")
     try:
@@ -99,14 +99,14 @@ def test_the_module_of_a_policy_that_fails():
         sys.path.remove(".")
 
 
-def test_a_module_of_ones_own_before_levels_are_shown(capsys):
+def test_a_custom_module_is_imported_before_levels_are_shown(capsys):
     Path("says_hello.py").write_text("print('hello')\n")
     assert main(["levels", "show", "S.T", "--import", "says_hello", "--solution"]) == 0
     assert capsys.readouterr().out.split() == ["hello", "S*T"]
 
 
 @for_each("drawing", ["S.T", r"###\n#S.\n..T", "##\n#."])
-def test_a_drawing_is_levels_in_one_line_too(drawing):
+def test_a_drawing_in_one_line_is_a_level(drawing):
     rows = drawing.replace(r"\n", "\n").split("\n")
     assert load_levels(drawing).tiles.shape == (1, len(rows), len(rows[0]))
 
@@ -235,7 +235,7 @@ class TestWhatAPolicyMayBe:
         message = "runs/mine is a folder, not a policy; its model is runs/mine/model.safetensors"
         assert message in capsys.readouterr().err
 
-    def test_a_file_of_a_class_that_no_module_has_registered(self):
+    def test_a_file_of_an_unregistered_class(self):
         @register_model
         class Unregistered(NCA):
             pass
@@ -255,7 +255,7 @@ class TestWhatAPolicyMayBe:
             "bench --policies diameter --metrics mine",
         ],
     )
-    def test_where_names_can_be_registered_the_error_says_how_a_command_learns_them(self, words, capsys):
+    def test_errors_about_names_explain_how_to_register_them(self, words, capsys):
         assert main(words.split()) == 2
         err = capsys.readouterr().err
         assert " 'mine'; known: " in err.lower()
@@ -276,5 +276,5 @@ class TestWhatAPolicyMayBe:
         (bool, ""),
     ],
 )
-def test_the_help_says_of_which_type_a_value_is(kind, text):
+def test_the_help_names_types_of_values(kind, text):
     assert _metavar(Option("any", kind)) == text

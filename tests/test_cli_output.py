@@ -17,7 +17,7 @@ from maze_nca_gym.cli.output import complaining
 
 
 @for_each("name", ["", "new", "new/and/deeper"])
-def test_a_folder_to_write_in_is_left_as_it_was(name: str, tmp_path: Path) -> None:
+def test_checking_a_folder_does_not_change_it(name: str, tmp_path: Path) -> None:
     check_folder("--out", tmp_path / name)
     assert os.listdir(tmp_path) == []
 
@@ -72,7 +72,7 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path, monkeypat
     assert os.listdir(tmp_path) == []
 
 
-def test_late_errors_are_not_the_users_mistake(
+def test_late_errors_are_not_reported_as_wrong_usage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(text: str) -> None:

@@ -90,7 +90,7 @@ class TestARun:
         assert main(shlex.split(again)[1:]) == 0
         assert (FOLDER / "model.safetensors").read_bytes() == Path("again/model.safetensors").read_bytes()
 
-    def test_its_pictures_are_named(self, capsys):
+    def test_the_output_names_its_pictures(self, capsys):
         assert main(TINY) == 0
         assert "\npictures" not in capsys.readouterr().out
         for name in ("curves.png", "rollouts.png"):
@@ -98,7 +98,7 @@ class TestARun:
         assert main(TINY) == 0
         assert "\npictures: runs/train/fast/curves.png, runs/train/fast/rollouts.png\n" in capsys.readouterr().out
 
-    def test_levels_that_evolve_are_kept_and_named(self, capsys):
+    def test_evolved_levels_are_saved_and_the_output_names_them(self, capsys):
         evolving = ["--evolve", "--capacity", "30", "--evolve-every", "5", "--evolve-below", "100"]
         assert main([*TINY, *OFTEN, *evolving, "--mutation", "edits"]) == 0
         assert "\nlevels: runs/train/fast/population.npz\nmodel: " in capsys.readouterr().out
@@ -114,7 +114,7 @@ class TestARun:
         assert main([*TINY, "--tensorboard"]) == 0
         assert re.match(r"tb/events\.out\.tfevents\.", files(FOLDER)[-1])
 
-    def test_another_model_does_without_the_options_of_the_presets(self):
+    def test_another_model_ignores_options_of_the_presets(self):
         assert main(["train", "--model", "MLP", *TINY[1:], "--n-nodes", "4"]) == 0
         assert type(load(str(FOLDER / "model.safetensors"))).__name__ == "MLP"
 
@@ -201,7 +201,7 @@ class TestOptions:
             assert re.sub(" for (flip|edits|swaps)$", "", default[1]) == text, option
 
     @for_each("words", ["paper-diameter --seed 3", "--seed 3 paper-diameter"])
-    def test_the_preset_may_stand_anywhere(self, words):
+    def test_the_preset_may_be_any_argument(self, words):
         assert configuration("train") == preset("fast")
         assert configuration(f"train {words}") == changed("paper-diameter", seed=3)
 

@@ -112,7 +112,7 @@ def interpret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_interpreted_and_compiled_agree_bit_for_bit(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interpreted_and_compiled_kernels_agree_bit_for_bit(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = CASES[case](np.random.default_rng(0))
     interpret(monkeypatch)
     interpreted = CASES[case](np.random.default_rng(0))
@@ -121,7 +121,7 @@ def test_interpreted_and_compiled_agree_bit_for_bit(case: str, monkeypatch: pyte
         assert a.tobytes() == b.tobytes(), f"array {i}: {a} != {b}"
 
 
-def test_interpreted_and_compiled_refuse_the_same_actions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interpreted_and_compiled_kernels_refuse_the_same_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     tiles = generate(np.random.default_rng(0), 3, 4)
     state = dynamics.initial(tiles, solvers.shortest_path(tiles), 4, 2)
     for _ in range(2):
@@ -168,7 +168,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return compiled
 
 
-def test_only_what_is_asked_for_is_compiled_and_by_one_thread(compiled: dict[str, str]) -> None:
+def test_only_called_kernels_are_compiled_and_by_one_thread(compiled: dict[str, str]) -> None:
     fresh = Kernels()
     users = [threading.Thread(target=lambda: fresh.solve_shortest_path) for _ in range(8)]
     for user in users:
@@ -181,7 +181,7 @@ def test_only_what_is_asked_for_is_compiled_and_by_one_thread(compiled: dict[str
     assert sorted(compiled) == sorted(expected.split())
 
 
-def test_entries_bring_every_kernel_and_none_twice(compiled: dict[str, str]) -> None:
+def test_entries_load_every_kernel_once(compiled: dict[str, str]) -> None:
     fresh = Kernels()
     for name in compiling.entries():
         getattr(fresh, name)
@@ -198,7 +198,7 @@ def test_the_first_labelled_levels_wait_for_few_kernels(compiled: dict[str, str]
     assert sum(way == "_called" for way in compiled.values()) <= 9
 
 
-def test_a_compiler_that_fails_says_why_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_compiler_gives_the_reason_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: Any, **options: Any) -> None:
         raise RuntimeError("no compiler")
 
@@ -209,7 +209,7 @@ def test_a_compiler_that_fails_says_why_each_time(monkeypatch: pytest.MonkeyPatc
             fresh.lay_out  # noqa: B018
 
 
-def test_a_terminal_is_told_once_what_takes_so_long(
+def test_a_terminal_shows_one_message_about_compiling(
     compiled: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -220,7 +220,7 @@ def test_a_terminal_is_told_once_what_takes_so_long(
 
 
 @for_each("stderr", [None, SimpleNamespace(write=print, flush=print), StringIO()])
-def test_no_message_needs_a_terminal(
+def test_messages_do_not_need_a_terminal(
     stderr: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Programs without a console have no stderr, and others replace it by an object with two methods."""
@@ -232,7 +232,7 @@ def test_no_message_needs_a_terminal(
     assert ("a message" in capsys.readouterr().out) == isinstance(stderr, SimpleNamespace)
 
 
-def test_without_a_place_for_the_cache_it_compiles_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_compiles_without_a_folder_for_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     from numba.core import caching
 
     monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
@@ -296,7 +296,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-def test_fresh_installation(tmp_path: Path) -> None:
+def test_kernels_of_a_fresh_installation(tmp_path: Path) -> None:
     """With an empty cache the first reset takes some seconds, but the next process loads the machine code."""
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     first, again = (float(run_script(tmp_path, FIRST_EPISODE, cache)) for _ in range(2))

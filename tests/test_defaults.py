@@ -145,5 +145,5 @@ def found() -> dict[str, str]:
     return {name: defaults for name, defaults in lines.items() if defaults}
 
 
-def test_every_default_is_the_one_of_the_table() -> None:
+def test_every_default_agrees_with_the_table() -> None:
     assert found() == TABLE

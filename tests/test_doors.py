@@ -168,7 +168,7 @@ def test_registered_entries_are_found_and_may_be_replaced(door: Door) -> None:
     assert f"{door.registry.kind} mine" not in Registry.modules().get("__main__", [])
 
 
-def test_a_table_changes_through_its_door_alone(door: Door) -> None:
+def test_a_table_changes_only_through_its_register_function(door: Door) -> None:
     before = dict(door.registry)
     assert not isinstance(door.registry, MutableMapping)
     with pytest.raises(TypeError, match="does not support item assignment"):
@@ -237,7 +237,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forgotten: None) -> 
     return "all_of_mine"
 
 
-def test_a_run_in_which_everything_is_ones_own(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_with_only_custom_parts(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     often = ["--log-every", "1", "--validate-every", "2"]
     assert main(["train", "small", "--import", module, "--threads", "1", *often]) == 0
     described = json.loads(Path("runs/train/small/config.json").read_text())
@@ -249,7 +249,7 @@ def test_a_run_in_which_everything_is_ones_own(module: str, capsys: pytest.Captu
     assert len(validation_levels("striped", 6, "my-path", 8)) == 8
 
 
-def test_commands_take_what_a_module_registers(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_accept_names_that_a_module_registers(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     generate_words = ["generate", "levels.npz", "--generator", "stripes", "--gap", "3", "--n", "3", "--size", "9"]
     assert main([*generate_words, "--import", module]) == 0
     assert LevelSet.load("levels.npz").config["gap"] == 3

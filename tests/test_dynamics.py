@@ -66,7 +66,7 @@ class TestInitial:
         assert not state.channels.any()
         np.testing.assert_array_equal(state.length, state.target.sum(axis=(1, 2)))
 
-    def test_scores_are_those_of_no_path(self) -> None:
+    def test_initial_scores_belong_to_an_empty_path(self) -> None:
         state = start()
         np.testing.assert_allclose(state.scores.table, score(state.tiles, state.channels[:, 0], state.target).table)
         assert (state.scores.accuracy == 0).all()
@@ -103,7 +103,7 @@ class TestTransition:
         assert not np.shares_memory(after.channels, action)
         assert not np.shares_memory(after.channels, before.channels)
 
-    def test_many_episodes_are_each_their_own(self) -> None:
+    def test_many_episodes_are_independent(self) -> None:
         """More episodes than one block, with a remainder; some actions are clipped, and some are another optimum."""
         n = 2 * CHUNK + 3
         before = start(n=n, n_channels=2, size=4)
@@ -184,7 +184,7 @@ class TestTorchTwin:
         self.assert_agree(dynamics.replace(state, rows, fresh), replaced)
         self.assert_agree(state, twin)
 
-    def test_every_optimum_counts(self, task: str) -> None:
+    def test_every_optimal_path_counts(self, task: str) -> None:
         """On an open level, which has many optima, the path is the transposed canonical path."""
         tiles = np.zeros((1, 4, 4), np.uint8) if task == "diameter" else parse("S...\n....\n....\n...T")[None]
         target = solver_of(task)(tiles)

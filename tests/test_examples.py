@@ -93,7 +93,7 @@ WRITTEN = {
 """Example -> the files that it writes."""
 
 
-def test_every_example_is_expected_here():
+def test_every_example_has_an_expectation():
     assert [path.stem for path in EXAMPLES] == list(EXPECTED)
 
 

@@ -45,7 +45,7 @@ DATASET = to_maze_dataset(LATTICE[0])
 
 class TestForms:
     @given(levels_with_endpoints())
-    def test_there_and_back(self, tiles: NDArray[np.uint8]) -> None:
+    def test_export_and_import(self, tiles: NDArray[np.uint8]) -> None:
         cells = np.full((2 * tiles.shape[0] + 1, 2 * tiles.shape[1] + 1), Tile.WALL, np.uint8)
         cells[1::2, 1::2] = np.where(tiles == Tile.WALL, Tile.EMPTY, tiles)
         cells[2:-1:2, 1::2] = tiles[1:] == Tile.WALL
@@ -132,7 +132,7 @@ class Endless:
         *({**DATASET, "start_pos": value} for value in (None, "ab", [0], [0.5, 1], [9, 9], [[0, 0]], {}, object())),
     ],
 )
-def test_junk_is_no_maze_of_maze_dataset(junk: Any) -> None:
+def test_invalid_data_is_not_a_maze_of_maze_dataset(junk: Any) -> None:
     refused(r".", from_maze_dataset, junk)
 
 
@@ -184,7 +184,7 @@ class TestPackages:
 
 class TestFiles:
     @pytest.mark.parametrize("suffix", [".npz", ".csv", ".txt"])
-    def test_generate_writes_what_levels_are_loaded_from(self, suffix: str, tmp_path: Path, capsys: Any) -> None:
+    def test_generate_writes_files_that_can_be_loaded(self, suffix: str, tmp_path: Path, capsys: Any) -> None:
         file = tmp_path / f"mazes{suffix}"
         assert main(["generate", str(file), "--n", "7", "--size", "9"]) == 0
         assert capsys.readouterr().out.startswith(f"{file}: 7 levels of 11 x 11 tiles, ")
@@ -226,7 +226,7 @@ class TestFiles:
     @for_each(
         "drawing", ["S.. \n### \n  .T", "S#\n  \n#T", " S \n   \n T ", "  S \n  T \n", "S.T", "####\n#ST#\n####\n"]
     )
-    def test_a_drawing_in_a_file_is_the_level_that_the_same_text_is(self, drawing: str, tmp_path: Path) -> None:
+    def test_a_drawing_in_a_file_agrees_with_its_text(self, drawing: str, tmp_path: Path) -> None:
         expected, file = parse(drawing), tmp_path / "x.txt"
         for text in (drawing, f"\ufeff{drawing}", drawing.replace("\n", "\r\n"), f"\n\n{drawing}\n\n\n{drawing}"):
             file.write_bytes(text.encode())
@@ -279,7 +279,7 @@ class TestFiles:
 
     @for_each("side", [1, 3])
     @for_each("mode", ["RGB", "RGBA"])
-    def test_arrays_and_pictures_of_others(self, side: int, mode: str, tmp_path: Path) -> None:
+    def test_arrays_and_pictures_of_other_programs(self, side: int, mode: str, tmp_path: Path) -> None:
         np.save(tmp_path / "x.npy", SQUARE.astype(np.int64))
         (tmp_path / "x.json").write_text(json.dumps(SQUARE.tolist()))
         colours = np.array([[250, 255, 240], [0, 0, 0], [0, 80, 200], [0, 150, 100]], np.uint8)
@@ -308,12 +308,12 @@ class TestFiles:
         else:
             refused(message, load_levels, tmp_path / "x.png")
 
-    def test_a_picture_with_sixteen_bits_of_grey_is_the_one_with_eight(self, tmp_path: Path) -> None:
+    def test_pictures_with_16_and_8_bits_of_grey_agree(self, tmp_path: Path) -> None:
         tiles = parse("###\n#.#\n###")
         Image.fromarray(np.array([0xFF00, 0x0300], np.uint16)[tiles]).save(tmp_path / "x.png")
         np.testing.assert_array_equal(load_levels(tmp_path / "x.png").tiles, [tiles])
 
-    def test_a_small_file_never_unpacks_to_much(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_small_file_is_not_unpacked_to_a_huge_one(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Large parts of an archive are not unpacked, whether the mazes need them or not."""
         with zipfile.ZipFile(tmp_path / "x.zanj", "w", zipfile.ZIP_DEFLATED) as archive:
             for name in ("needed.npy", "other.npy"):
@@ -359,7 +359,7 @@ class TestFiles:
             archive.writestr("__zanj__.json", json.dumps(content))
         np.testing.assert_array_equal(load_levels(tmp_path / "x.zanj").tiles, LATTICE)
 
-    def test_pictures_and_arrays_that_are_none(self, tmp_path: Path) -> None:
+    def test_invalid_pictures_and_arrays(self, tmp_path: Path) -> None:
         """A zip bomb is not unpacked, and nothing is unpickled."""
         Image.new("RGB", (4, 6), (255, 0, 0)).save(tmp_path / "red.png")
         Image.new("1", (5000, 5000)).save(tmp_path / "large.png")
@@ -389,6 +389,6 @@ class TestFiles:
             ("..\n..", "exactly one source and one target"),
         ],
     )
-    def test_what_a_csv_file_cannot_hold(self, drawing: str, message: str, tmp_path: Path) -> None:
+    def test_levels_that_a_csv_file_cannot_hold(self, drawing: str, message: str, tmp_path: Path) -> None:
         refused(message, save_levels, LevelSet(parse(drawing)[None]), tmp_path / "x.csv")
         assert not list(tmp_path.iterdir())

@@ -29,7 +29,7 @@ def rows(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("rows", [FEW, ALL], indirect=True)
-def test_every_job_runs_there_and_every_fault_is_seen(rows: dict[str, Any]) -> None:
+def test_every_job_runs_and_every_fault_is_detected(rows: dict[str, Any]) -> None:
     errors = {name: row["error"] for name, row in rows.items() if not name.startswith("fault: ")}
     assert len(errors) > 12
     assert errors == dict.fromkeys(errors)

@@ -66,12 +66,12 @@ def test_how_many_levels_a_set_has():
     assert len(validation_levels("perfect", 5, "shortest-path")) == 1024
 
 
-def test_the_set_says_what_it_is():
+def test_the_set_has_a_description():
     expected = {"set": "test", "name": "loops-9", "family": "loops", "size": 9, "task": "diameter", "n": 3}
     assert test_levels("loops", 9, "diameter", 3).config == expected
 
 
-def test_sparse_levels_have_every_density_in_turn():
+def test_sparse_levels_cycle_through_all_densities():
     tiles = test_levels("sparse", 40, "diameter", 160).tiles[:, 1:-1, 1:-1]
     walls = [(tiles[part::4] == Tile.WALL).mean() for part in range(4)]
     assert walls == pytest.approx([0.2, 0.3, 0.4, 0.5], abs=0.02)
@@ -93,7 +93,7 @@ def test_wrong_names_are_explained(arguments, message):
 
 
 class TestReserved:
-    def test_exactly_the_levels_of_the_sets(self):
+    def test_exactly_the_levels_of_the_sets_are_reserved(self):
         sets = held_out_levels([9], SHORTEST_PATH)
         hashes = reserved_hashes(sets)
         held_out = {level.tobytes() for levels in sets for level in levels.tiles}
@@ -105,7 +105,7 @@ class TestReserved:
         assert is_reserved(mixed, hashes).tolist() == expected
         assert 150 < sum(expected) < len(mixed)
 
-    def test_a_level_that_is_turned_mirrored_or_without_endpoints_is_another_one(self):
+    def test_rotated_and_mirrored_levels_and_levels_without_endpoints_differ(self):
         levels = test_levels("random", 12, "shortest-path", 50)
         hashes = reserved_hashes([levels])
         assert is_reserved(levels.tiles, hashes).all()
@@ -150,7 +150,7 @@ def test_hashes_never_change():
     assert level_hashes(level[:0]).shape == (0,)
 
 
-def test_hashes_tell_all_small_levels_and_shapes_apart():
+def test_hashes_distinguish_all_small_levels_and_shapes():
     numbers = np.arange(4**8)
     levels = (numbers[:, None] >> np.arange(0, 16, 2) & 3).astype(np.uint8)
     hashes = [level_hashes(levels.reshape(-1, *shape)) for shape in ((1, 8), (8, 1), (2, 4), (4, 2))]
@@ -159,7 +159,7 @@ def test_hashes_tell_all_small_levels_and_shapes_apart():
 
 
 @for_each("name", ["random-4", "perfect-9", "sparse-40"])
-def test_the_name_of_a_test_set_is_a_name_of_levels(name):
+def test_names_of_test_sets_are_names_of_levels(name):
     family, size = name.split("-")
     for task in ("shortest-path", "diameter"):
         expected, loaded = test_levels(family, int(size), task), load_levels(name, task=task)
@@ -169,7 +169,7 @@ def test_the_name_of_a_test_set_is_a_name_of_levels(name):
 
 
 @for_each("name", ["random-04", "random-0", "random-12345", "random", "-16", "random-16-", "random-1_6", "random-²"])
-def test_other_names_are_none_of_test_sets(name):
+def test_other_names_are_not_test_sets(name):
     assert find_test_set(name) is None
     refused("known name", load_levels, name)
 

@@ -21,14 +21,14 @@ from maze_nca_gym.support.files import (
 )
 
 
-def test_a_missing_folder_is_told_by_the_name_of_the_file(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported_with_the_name_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught, atomic_write(tmp_path / "missing" / "file.npz"):
         pass
     assert caught.value.filename == str(tmp_path / "missing" / "file.npz")
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_full_disk_is_told_with_what_was_being_written(
+def test_a_full_disk_is_reported_with_the_written_content(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> None:
@@ -47,13 +47,13 @@ def test_a_full_disk_is_told_with_what_was_being_written(
     assert os.listdir(tmp_path) == ["file.npz"]
 
 
-def test_an_error_without_a_number_keeps_its_words(tmp_path: Path) -> None:
+def test_an_error_without_a_number_keeps_its_message(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"encoder error -2: .*picture\.png'"), os_error_context(tmp_path / "picture.png"):
         raise OSError("encoder error -2")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")
-def test_files_have_the_mode_that_the_user_asks_for(tmp_path: Path) -> None:
+def test_new_files_follow_the_umask_and_replaced_files_keep_their_mode(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
         for mode in (0o640, 0o600):
@@ -86,7 +86,7 @@ def test_all_files_are_written_or_none(step: str, nth: int, tmp_path: Path, monk
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == new
 
 
-def test_only_the_arrays_that_are_wanted_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_requested_arrays_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save_arrays(tmp_path / "a", {"tiles": np.zeros(3), "huge": np.zeros(1 << 20)})
     read, names = np.lib.format.read_array, []
     monkeypatch.setattr(
@@ -118,7 +118,7 @@ def test_only_leftovers_of_that_file_are_removed(tmp_path: Path) -> None:
     assert set(os.listdir(tmp_path)) == other_files | {".a.npz.folder__"}
 
 
-def test_what_a_killed_process_leaves_is_removed(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     for _ in range(20):  # whatever the name that is made up
         with atomic_write(tmp_path / "a[1].npz"):
             (left,) = tmp_path.glob(".*")

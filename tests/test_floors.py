@@ -138,7 +138,7 @@ def test_no_file_imports_from_a_higher_package() -> None:
     assert {arrow for arrow in ARROWS if runs_up(arrow)} == UPWARD
 
 
-def test_paths_in_the_map_exist() -> None:
+def test_paths_in_the_map_of_packages_exist() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     named = {word.strip("/") for word in re.findall(r"`([\w/.]+)`", text) if word.endswith((".py", "/"))}
     outside = [path.relative_to(ROOT) for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*.py")]

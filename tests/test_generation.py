@@ -41,7 +41,7 @@ def inner(tiles: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 @pytest.mark.parametrize("name", GENERATORS)
 class TestEveryGenerator:
-    def test_levels_are_solvable_framed_and_of_their_seed(self, name: str) -> None:
+    def test_levels_are_solvable_and_have_a_border_and_depend_on_their_seed(self, name: str) -> None:
         for size in sizes_of(name):
             height, width = (size, size) if isinstance(size, int) else size
             bare, framed = generate(rng(), 8, size, name, border=False), generate(rng(), 8, size, name)
@@ -70,7 +70,7 @@ class TestEveryGenerator:
             generate(rng(), 1, 4, name, taste=1, colour=2)
 
 
-def test_defaults_are_the_papers() -> None:
+def test_defaults_agree_with_the_paper() -> None:
     assert generate(rng(), 2).shape == (2, 18, 18)
     np.testing.assert_array_equal(generate(rng(), 2), generate(rng(), 2, 16, "random", wall_probability=0.5))
 
@@ -96,7 +96,7 @@ class TestKinds:
         assert sum(is_tree(tiles) for tiles in levels) == 0
 
     @for_each("fraction", [0.0, 0.25, 1.0])
-    def test_loop_fraction_is_that_of_the_walls_between_cells(self, fraction: float) -> None:
+    def test_loop_fraction_is_a_fraction_of_walls_between_cells(self, fraction: float) -> None:
         perfect = inner(generate(rng(), 100, 15, "perfect", endpoints=False))
         loopy = inner(generate(rng(), 100, 15, "loops", endpoints=False, loop_fraction=fraction))
         between = np.add.outer(np.arange(15), np.arange(15)) % 2 == 1
@@ -184,7 +184,7 @@ class TestStatistics:
         assert abs(chi_square_in_sigmas(counts)) < 5
 
     @for_each("wall_probability", [0.1, 0.3])
-    def test_walls_are_as_probable_as_asked(self, wall_probability: float) -> None:
+    def test_walls_have_the_chosen_probability(self, wall_probability: float) -> None:
         """Far from source and target, a wall rarely decides whether they are connected."""
         levels = generate(rng(), 2000, 30, wall_probability=wall_probability)
         assert (inner(levels) == Tile.WALL).mean() == pytest.approx(wall_probability, abs=0.01)
@@ -273,13 +273,13 @@ def test_one_cell_has_no_room_for_endpoints(name: str) -> None:
     assert (generate(rng(), 1, 2, name, border=False, endpoints=False) == Tile.EMPTY).sum() == 1
 
 
-def test_hopeless_random_mazes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parameters_without_solvable_random_mazes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation, "FUTILE", 50)
     with pytest.raises(ValueError, match=r"none of \d+ mazes of size 1 x 9999 with wall_probability=1\.0 was solvable"):
         generate(rng(), 1, (1, 9999), wall_probability=1.0)
 
 
-def test_hopeless_caves_are_drawn_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_caves_without_solutions_are_drawn_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     chunks: list[int] = []
     monkeypatch.setattr(generation, "CHUNK", 1000)
     monkeypatch.setattr(
@@ -290,7 +290,7 @@ def test_hopeless_caves_are_drawn_in_chunks(monkeypatch: pytest.MonkeyPatch) -> 
     assert max(chunks) == 1000
 
 
-def test_sizes_of_which_hardly_any_level_is_solvable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_with_few_solvable_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation, "TRIAL", 1 << 16)
     monkeypatch.setattr(generation, "ENDLESS", 1 << 20)
     with pytest.raises(

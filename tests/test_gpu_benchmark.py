@@ -31,14 +31,14 @@ def notes(folder):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_without_a_gpu_it_says_so(tmp_path, capsys):
+def test_a_missing_gpu_is_reported(tmp_path, capsys):
     assert main(["--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err == "PyTorch finds no GPU for cuda; --device cpu --quick runs a miniature.\n"
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # PyTorch's own look at it
-def test_a_miniature_measures_every_line(tmp_path, capsys):
+def test_a_small_run_measures_every_line(tmp_path, capsys):
     assert main([*MINIATURE, str(tmp_path)]) == 0
     lines = [Line(**line) for line in json.loads((tmp_path / "gpu.json").read_text())["lines"]]
     assert len(set(lines)) == N_LINES
@@ -84,7 +84,7 @@ def test_faster_settings_are_recommended_and_missing_ones_named(measured, expect
     assert (job, precision, factor, new) == ("an update", "tf32", *expected)
 
 
-def test_graphs_are_measured_before_the_second_memory_format_and_what_is_compiled_at_last():
+def test_graphs_are_measured_early_and_compiled_functions_last():
     ways = list(dict.fromkeys((line.way, line.memory_format) for line, _ in gpu.jobs(CPU, quick=True) if line.way))
     assert ways[:2] == [("eager", "channels last"), ("graphs", "channels last")]
     assert {way for way, _ in ways[-2:]} == {"compiled"}

@@ -59,7 +59,7 @@ class TestText:
         refused(message, parse, text)
 
     @for_each("tiles", [np.zeros((2, 2, 2), np.uint8), np.full((2, 2), 4), np.zeros((2, 2))])
-    def test_what_cannot_be_drawn(self, tiles: NDArray[Any]) -> None:
+    def test_levels_that_cannot_be_drawn(self, tiles: NDArray[Any]) -> None:
         refused("tiles must", to_text, tiles)
 
 
@@ -91,7 +91,7 @@ def written(path: Path, **arrays: Any) -> None:
 
 
 class TestLevelSet:
-    def test_printed_as_drawings(self) -> None:
+    def test_level_sets_are_printed_as_drawings(self) -> None:
         assert str(LevelSet(SOME)) == "S.T\n.#.\n\nT#S\n..."
         assert str(LevelSet(np.repeat(SOME[:1], 10, axis=0))).endswith("S.T\n.#.\n\nand 2 more")
         for others in (np.full((1, 2, 2), 5, np.uint8), np.zeros((1, 300, 300), np.uint8)):
@@ -129,7 +129,7 @@ class TestLevelSet:
         assert len(LevelSet.load(path)) == 2
 
     @for_each("tiles", [SOME.tolist(), SOME.astype(np.int64)])
-    def test_its_tiles_are_uint8_whatever_it_is_made_of(self, tiles: Any) -> None:
+    def test_its_tiles_are_always_uint8(self, tiles: Any) -> None:
         assert LevelSet(tiles).tiles.dtype == np.uint8
         np.testing.assert_array_equal(LevelSet(tiles)[1], SOME[1])
 
@@ -218,7 +218,7 @@ class TestHasBorder:
     BORDERED = np.pad(np.zeros((2, 2, 3), np.uint8), ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
 
     @for_each("tile", [Tile.EMPTY, Tile.SOURCE, Tile.TARGET])
-    def test_each_tile_of_the_edge_counts(self, tile: Tile) -> None:
+    def test_a_border_needs_walls_at_every_edge_tile(self, tile: Tile) -> None:
         assert has_border(self.BORDERED).all()
         _, height, width = self.BORDERED.shape
         for row, col in np.ndindex(height, width):
@@ -227,7 +227,7 @@ class TestHasBorder:
             inside = 0 < row < height - 1 and 0 < col < width - 1
             assert has_border(levels_).tolist() == [inside] + [True] * (len(levels_) - 1)
 
-    def test_of_no_level_of_one_tile_and_not_of_a_single_level(self) -> None:
+    def test_borders_of_empty_sets_and_of_levels_with_one_tile(self) -> None:
         assert has_border(np.zeros((0, 3, 3), np.uint8)).shape == (0,)
         assert has_border([[[1]], [[0]]]).tolist() == [True, False]
         refused(r"must have shape \(N, H, W\), got \(3, 3\)", has_border, np.zeros((3, 3), np.uint8))
@@ -267,7 +267,7 @@ class TestLoadLevels:
         refused(message, load_levels, source)
 
     @for_each("letters", ["", " #ST", ".# T", ".#*T", ".##T", ".#\nT", 3])
-    def test_letters_that_no_drawing_can_have(self, letters: Any) -> None:
+    def test_letters_that_drawings_cannot_have(self, letters: Any) -> None:
         for call in (parse, lambda _, letters: to_text(SOME[0], letters=letters)):
             refused("letters must be", call, "S.T\n.#.", letters=letters)
 
@@ -283,7 +283,7 @@ class TestPrefabs:
         refused(f"unknown prefab 'four-rooms'. Did you mean .* Known: {', '.join(names)}", levels.prefab, "four-rooms")
 
     @for_each("name", levels.list_prefabs())
-    def test_is_a_solvable_maze_with_a_closed_border_and_the_callers_own(self, name: str) -> None:
+    def test_a_prefab_is_solvable_and_has_a_border_and_belongs_to_the_caller(self, name: str) -> None:
         tiles = levels.prefab(name)
         assert (tiles == Tile.SOURCE).sum() == (tiles == Tile.TARGET).sum() == 1
         assert has_border(tiles[None]).all()

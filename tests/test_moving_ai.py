@@ -56,7 +56,7 @@ def octile_length(terrain, start, goal):
 
 
 class TestMaps:
-    def test_land_and_swamp_are_free_and_water_and_all_else_is_wall(self, files):
+    def test_land_and_swamp_are_free_and_everything_else_is_wall(self, files):
         levels = load_levels(files / "yard.map")
         assert to_text(levels[0]) == "....#.\n..###.\n.#....\n.##.#."
         assert levels.config == {"map": "yard.map"}
@@ -64,7 +64,7 @@ class TestMaps:
     def test_the_path_may_be_text(self, files):
         np.testing.assert_array_equal(load_levels(str(files / "yard.map")).tiles, load_levels(files / "yard.map").tiles)
 
-    def test_line_ends_of_other_systems_are_read(self, files):
+    def test_line_breaks_of_other_systems_are_read(self, files):
         (files / "other.map").write_bytes(("\ufeff" + MAP.replace("\n", "\r\n")).encode())
         (files / "OTHER.SCEN").write_bytes(("\ufeff" + SCENARIOS).encode())
         assert len(load_levels(files / "OTHER.SCEN")) == 3
@@ -95,13 +95,13 @@ class TestMaps:
         (files / "bad.map").write_text(MAP.replace(old, new))
         refused(f"bad.map, {message}", load_levels, files / "bad.map")
 
-    def test_binary_files_are_explained(self, files):
+    def test_binary_files_are_refused(self, files):
         (files / "bad.map").write_bytes(b"\xff\xfe\x00")
         refused(r"bad\.map is no Moving AI map: ", load_levels, files / "bad.map")
 
 
 class TestScenarios:
-    def test_each_is_a_level_with_x_before_y(self, files):
+    def test_each_scenario_is_a_level_with_x_before_y(self, files):
         levels = load_levels(files / "yard.map.scen")
         assert to_text(levels[0]) == "S..T#.\n..###.\n.#....\n.##.#."
         assert to_text(levels[1]) == "....#S\n..###.\n.#....\n.##.#T"
@@ -109,14 +109,14 @@ class TestScenarios:
         assert shortest_path(levels.tiles).any(axis=(1, 2)).all()
         assert levels.config == {"map": "yard.map", "scenarios": "yard.map.scen"}
 
-    def test_octile_lengths_are_those_of_the_reference(self, files):
+    def test_octile_lengths_agree_with_the_reference(self, files):
         terrain = read_map(files / "yard.map")
         scenarios = read_scenarios(files / "yard.map.scen")
         assert [scenario.bucket for scenario in scenarios] == [0, 1, 1]
         for scenario in scenarios:
             assert scenario.length == pytest.approx(octile_length(terrain, scenario.start, scenario.goal), abs=1e-6)
 
-    def test_any_length_is_that_of_the_reference(self, tmp_path):
+    def test_lengths_agree_with_the_reference(self, tmp_path):
         rng = np.random.default_rng(0)
         terrain = rng.choice(list(".@"), (12, 9), p=[0.7, 0.3])
         (tmp_path / "any.map").write_text(

@@ -54,7 +54,7 @@ def test_offspring_of_any_level(kind: str, options: dict[str, Any], parent: Leve
 
 @for_each("endpoints", [True, False])
 @for_each("kind", MUTATIONS)
-def test_offspring_differ_from_their_parents_and_leave_them_alone(kind: str, endpoints: bool) -> None:
+def test_offspring_differ_from_their_parents_and_do_not_change_them(kind: str, endpoints: bool) -> None:
     parents = generate(rng(), 300, (3, 5), endpoints=endpoints)
     before = parents.copy()
     children = mutate(rng(), parents, kind)
@@ -63,13 +63,13 @@ def test_offspring_differ_from_their_parents_and_leave_them_alone(kind: str, end
 
 
 @for_each("kind", MUTATIONS)
-def test_a_level_like_no_other_stays_as_it_is(kind: str) -> None:
+def test_a_level_without_possible_mutations_stays_unchanged(kind: str) -> None:
     only = parse("###\n#.#\n###")
     np.testing.assert_array_equal(mutate(rng(), only[None], kind)[0], only)
 
 
 @for_each("kind", MUTATIONS)
-def test_the_smallest_level_turns_round(kind: str) -> None:
+def test_the_smallest_level_swaps_its_ends(kind: str) -> None:
     (child,) = mutate(rng(), parse("ST")[None], kind)
     np.testing.assert_array_equal(child, parse("TS"))
 
@@ -86,7 +86,7 @@ def test_a_target_moves_to_where_an_enclosed_source_can_reach_it() -> None:
 class TestSeeds:
     @for_each("endpoints", [True, False])
     @for_each("kind", MUTATIONS)
-    def test_one_level_and_its_seed_give_what_the_batch_gave(self, kind: str, endpoints: bool) -> None:
+    def test_one_level_alone_has_the_offspring_of_the_batch(self, kind: str, endpoints: bool) -> None:
         parents = generate(rng(), 50, 6, endpoints=endpoints)
         seeds = draw_seeds(rng(), 50)
         children = offspring(seeds, parents, kind)
@@ -95,7 +95,7 @@ class TestSeeds:
             np.testing.assert_array_equal(offspring(seeds[i : i + 1], parents[i : i + 1], kind)[0], children[i])
 
     @for_each("kind", MUTATIONS)
-    def test_neighbouring_seeds_have_nothing_in_common(self, kind: str) -> None:
+    def test_consecutive_seeds_are_independent(self, kind: str) -> None:
         parent = generate(rng(), 1, 16)
         children = offspring(np.arange(200), np.repeat(parent, 200, axis=0), kind)
         assert len(np.unique(children, axis=0)) == 200
@@ -167,7 +167,7 @@ class TestFlip:
         moved = (children[parents == Tile.SOURCE] != Tile.SOURCE).mean()
         assert moved == pytest.approx(0.05, abs=5 * np.sqrt(0.05 * 0.95 / 20_000))
 
-    def test_a_lost_target_moves_evenly_over_what_the_source_reaches(self) -> None:
+    def test_an_unreachable_target_moves_evenly_over_reachable_tiles(self) -> None:
         """Three tiles in a row with the source in the middle; the target is on an isolated fourth tile."""
         parent = parse("#######\n#.S.#T#\n#######")
         children = mutate(rng(), np.repeat(parent[None], 30_000, axis=0), tile_rate=1e-4, source_rate=0.0)
@@ -196,7 +196,7 @@ class TestEdits:
             assert len(edits) == len(new)
         assert kinds == {(Tile.EMPTY,), (Tile.WALL,), (0, Tile.SOURCE), (0, Tile.TARGET), (Tile.SOURCE, Tile.TARGET)}
 
-    def test_edits_are_as_many_as_asked_at_most_and_evenly_placed(self) -> None:
+    def test_edits_are_at_most_the_requested_number_and_evenly_placed(self) -> None:
         parents = np.zeros((20_000, 8, 8), np.uint8)
         counts = np.array([len(edits) for edits in edits_between(parents, mutate(rng(), parents, "edits", n_edits=3))])
         assert set(counts.tolist()) == {1, 2, 3}
@@ -207,14 +207,14 @@ class TestEdits:
 class TestEditLists:
     @settings(max_examples=30)
     @given(parent=levels_with_endpoints(8), seed=st.integers(0, 2**63 - 1))
-    def test_they_lead_from_parent_to_child(self, parent: Level, seed: int) -> None:
+    def test_edits_lead_from_parent_to_child(self, parent: Level, seed: int) -> None:
         child = offspring([seed], parent[None])
         (edits,) = edits_between(parent[None], child)
         assert edits.dtype == np.int16
         assert edits.shape == ((parent != child[0]).sum(), 3)
         np.testing.assert_array_equal(apply_edits(parent, edits), child[0])
 
-    def test_of_a_batch(self) -> None:
+    def test_edits_of_a_batch(self) -> None:
         before = np.stack([parse("S.T"), parse("S#T"), parse(".ST")])
         after = np.stack([parse("S.T"), parse("S.T"), parse("T#S")])
         assert [e.tolist() for e in edits_between(before, after)] == [

@@ -13,16 +13,16 @@ FRUIT = ("apple", "Orange")
     ("name", "hint"),
     [("aple", ". Did you mean 'apple'?"), ("ORANGES", ". Did you mean 'Orange'?"), ("x", ""), ("", ""), (7, "")],
 )
-def test_the_nearest_name_is_suggested_if_one_is_near(name, hint):
+def test_the_nearest_name_is_suggested_if_it_is_similar(name, hint):
     assert did_you_mean(name, FRUIT) == hint
 
 
-def test_the_message_has_the_nearest_name_and_then_lists_all():
+def test_the_message_has_the_nearest_name_and_all_names():
     assert unknown_name("fruit", "aple", FRUIT) == ("unknown fruit 'aple'. Did you mean 'apple'? Known: apple, Orange")
     assert unknown_name("fruit", 7, iter(FRUIT), ", or a seed") == "unknown fruit 7; known: apple, Orange, or a seed"
 
 
-def test_tables_and_options_are_asked_by_name():
+def test_tables_and_options_have_get_by_name():
     assert find("fruit", "apple", {"apple": 1}) == 1
     refused(r"unknown fruit 'aple'\. Did you mean 'apple'\? Known: apple", find, "fruit", "aple", {"apple": 1})
     check_names("a salad", ["apple"], FRUIT)
@@ -31,7 +31,7 @@ def test_tables_and_options_are_asked_by_name():
 
 
 @for_each("value", [1, 2**40, np.int64(3), np.uint8(1)])
-def test_counts_become_pythons_integers(value):
+def test_counts_become_integers_of_python(value):
     assert type(check_count("n", value)) is int
 
 

@@ -107,7 +107,7 @@ PATHS = shortest_path(LEVELS)
         ),
     ],
 )
-def test_a_prompt_shows_one_line_that_says_what_it_is(make, line):
+def test_a_prompt_shows_one_line_of_description(make, line):
     text = repr(make())
     assert text.startswith(line)
     assert text.endswith(")")
@@ -128,7 +128,7 @@ def test_tables_escape_html():
     assert facts(Table.of_facts({"a < b": "<script>&", "c": ""}).html()) == {"a < b": "<script>&", "c": None}
 
 
-def test_colours_are_those_of_the_other_pictures():
+def test_colours_agree_with_other_pictures():
     same = {Tile.WALL: palette.WALL, Tile.SOURCE: palette.SOURCE, Tile.TARGET: palette.TARGET}
     assert {tile: tuple(bytes.fromhex(colour[1:])) for tile, colour in COLOURS.items()} == same
 
@@ -183,7 +183,7 @@ def test_policies_show_their_facts():
 
 
 class TestAnimate:
-    def test_it_ends_on_the_optimal_path_and_plays_inline(self, tmp_path):
+    def test_it_ends_with_the_optimal_path_and_plays_in_the_page(self, tmp_path):
         animation = animate("shortest-path-bfs", "SmallCorridor")
         length = int(canonical_shortest_path(prefab("SmallCorridor")).sum())
         n_iterations = int(re.fullmatch(r"shortest-path-bfs: (\d+) iterations", animation.title)[1])

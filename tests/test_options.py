@@ -109,7 +109,7 @@ def read(words: str) -> Any:
         ("--ends None --quiet", {"quiet": True}),
     ],
 )
-def test_words(words, changes):
+def test_options_as_words(words, changes):
     expected = replace(Cut(file=Path("log")), **changes)
     assert read(f"log {words}") == expected
 
@@ -130,12 +130,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_wrong_words_are_one_line(words):
+def test_errors_in_words_are_one_line(words):
     with pytest.raises(ValueError, match=f"^{re.escape(WRONG[words])}$"):
         read(words)
 
 
-def test_help_shows_what_the_field_says(capsys, monkeypatch):
+def test_help_shows_the_documentation_of_the_field(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     with pytest.raises(SystemExit):
         show_help(options_of(Cut), "cut", "Cut something.", ["cut log"], (Cut,))
@@ -167,7 +167,7 @@ def test_values_are_stored_plainly(values, stored):
         assert type(getattr(blade, name)) is type(value)
 
 
-def test_a_group_keeps_the_type_and_help_of_its_fields_where_another_default_is_declared():
+def test_a_group_with_other_defaults_keeps_types_and_help():
     options, usual = options_of(Cut), options_of(Blade)
     assert {name: options[name].group for name in ("angle", "teeth", "mode")} == {
         "angle": Blade,
@@ -208,7 +208,7 @@ def test_help_of_a_function_shows_types_defaults_and_the_further_options():
     assert inspect.signature(train).parameters["preset"].annotation == "str | TrainingConfig"
 
 
-def test_an_alias_is_the_type_that_it_names():
+def test_an_alias_is_replaced_by_its_type():
     @checked
     def drawn(tiles: Array[np.uint8] | Path, sizes: tuple[Size, ...] = (), n: Few = 1) -> Any:
         return tiles, sizes, n
@@ -239,7 +239,7 @@ RANGES = [
 @pytest.mark.parametrize("names", [RANGES[i::8] for i in range(8)], ids=range(8))
 @settings(max_examples=20 * len(RANGES) // 8)
 @given(data=st.data())
-def test_any_value_in_range_survives_words_and_none_outside_does(names, data):
+def test_values_survive_words_only_if_they_are_in_range(names, data):
     name = data.draw(st.sampled_from(names))
     option = EVERY[name]
     bounds = [rule for rule in option.rules if isinstance(rule, Between)]
@@ -296,7 +296,7 @@ def all_options(command: Command) -> dict[str, Option]:
 
 
 @pytest.mark.parametrize("name", EVERY_COMMAND)
-def test_every_command_refuses_what_its_options_say_and_leaves_nothing(name, command_line, capsys):
+def test_every_command_refuses_values_out_of_range_and_leaves_no_files(name, command_line, capsys):
     command, refused = EVERY_COMMAND[name], [("unheard-of", "1", "no option --unheard-of")]
     for option in all_options(command).values():
         wrong = [(str(value), message) for value, message in not_allowed(option)]
@@ -314,7 +314,7 @@ def test_every_command_refuses_what_its_options_say_and_leaves_nothing(name, com
 
 
 @pytest.mark.parametrize("name", [name for name, command in EVERY_COMMAND.items() if command.function])
-def test_every_function_refuses_the_same(name, command_line):
+def test_every_function_refuses_values_out_of_range(name, command_line):
     command = EVERY_COMMAND[name]
     of_function = {n: entry for n, entry in all_options(command).items() if entry.group is not command.run}
     options = {**of_function, **options_of_call(command.function)}
@@ -336,7 +336,7 @@ def test_every_command_refuses_a_file_in_place_of_its_folder(name, command_line,
     assert files() == ["a-file"]
 
 
-def test_every_command_explains_itself_without_the_modules_that_it_works_with():
+def test_every_help_text_is_printed_without_heavy_modules():
     code = (
         "import sys; from maze_nca_gym.cli import main; sys.path.insert(0, 'tests')\n"
         "from command_lines import commands\n"

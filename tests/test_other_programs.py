@@ -44,7 +44,7 @@ def test_every_command_works(version: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_python_without_docstrings_lists_the_commands() -> None:
+def test_a_python_that_strips_docstrings_lists_the_commands() -> None:
     command = [sys.executable, "-OO", "-m", "maze_nca_gym", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT.parent, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -52,7 +52,7 @@ def test_a_python_without_docstrings_lists_the_commands() -> None:
 
 
 @for_each("backend", ["widget", "no such backend", "module://missing"])
-def test_matplotlib_is_imported_whatever_backend_is_asked_for(backend: str) -> None:
+def test_matplotlib_is_imported_with_any_chosen_backend(backend: str) -> None:
     """A backend that matplotlib accepts stays the backend of the process."""
     code = (
         "import sys; from maze_nca_gym.support.pictures import any_backend\n"

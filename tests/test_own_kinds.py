@@ -71,7 +71,7 @@ def test_terrain_against_networkx(modules: dict[str, Any]) -> None:
     assert (guidance.channels.sum(axis=1) <= 1).all()
 
 
-def test_what_is_no_cheapest_path() -> None:
+def test_answers_that_are_not_cheapest_paths() -> None:
     task = find_task("weighted-terrain")
     levels = np.stack([parse("S.T\n.#.\nsww", task.letters)] * 3)
     path = np.zeros(levels.shape, bool)
@@ -288,7 +288,7 @@ def test_a_function_of_one_level_is_called_once_for_each() -> None:
     assert walls(tiles[:0], tiles[:0]).shape == (0,)
 
 
-def test_a_test_set_by_name_has_the_tasks_own_tiles(modules: dict[str, Any]) -> None:
+def test_a_named_test_set_has_custom_tiles_of_its_task(modules: dict[str, Any]) -> None:
     expected = levels_to_test("random", 5, "weighted-terrain").tiles
     env = gym.make("MazeWeightedTerrain-v0", levels="random-5", in_order=True).unwrapped
     for level in expected[:3]:

@@ -121,7 +121,7 @@ def test_package_data_is_listed_and_there() -> None:
     assert {"py.typed", "prefabs.txt"} <= {path.name for path in listed}
 
 
-def test_dir_of_the_package_shows_its_public_names_alone() -> None:
+def test_dir_of_the_package_shows_only_public_names() -> None:
     doors = {name.split(".")[1] for name in DOORS}
     assert dir(maze_nca_gym) == sorted({*maze_nca_gym.__all__, *doors})
     assert all(hasattr(maze_nca_gym, name) for name in maze_nca_gym.__all__)
@@ -144,12 +144,12 @@ def test_module_and_command_are_one_program() -> None:
     assert "Did you mean 'policies'?" in result.stderr
 
 
-def test_urls_are_those_of_the_texts() -> None:
+def test_urls_agree_with_the_texts() -> None:
     urls = project_table()["urls"]
     assert all(url in read("README.md") and url in read("CITATION.cff") for url in urls.values())
 
 
-def test_citation_is_the_readmes() -> None:
+def test_citation_agrees_with_the_readme() -> None:
     citation, readme = read("CITATION.cff"), read("README.md")
     title, authors = (re.search(rf" {key} += {{(.*)}},", readme)[1] for key in ("title", "author"))
     assert f"\n  title: {title}\n" in citation
@@ -228,7 +228,7 @@ def test_long_description_links_into_the_repository_and_to_the_site(
 
 
 @pytest.mark.parametrize("linked", [True, False])
-def test_an_editable_install_is_a_path_to_the_package_alone_or_a_hook(copy: Path, linked: bool) -> None:
+def test_an_editable_install_is_a_hook_or_a_path_to_the_package(copy: Path, linked: bool) -> None:
     if not linked:  # so Git checks a link out on Windows
         (copy / LINK).unlink()
         (copy / LINK).write_text("../agents")
@@ -256,7 +256,7 @@ OPTIONS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("checker", ["pyright", "mypy"])
-def test_editors_and_type_checkers_find_every_name_of_every_door_and_every_option(tmp_path: Path, checker: str) -> None:
+def test_type_checkers_find_every_public_name_and_every_option(tmp_path: Path, checker: str) -> None:
     """Type checkers run in another folder. They do not run Python, so the package must be on a path."""
     beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     if (program := shutil.which(checker, path=beside)) is None:
@@ -280,7 +280,7 @@ def test_editors_and_type_checkers_find_every_name_of_every_door_and_every_optio
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_door_shows_its_names_and_their_types_can_be_evaluated(door: str) -> None:
+def test_packages_list_their_names_and_types_can_be_evaluated(door: str) -> None:
     module = importlib.import_module(door)
     names = {name for name in dir(module) if not name.startswith("_")}
     assert names >= set(module.__all__)
@@ -291,11 +291,11 @@ def test_a_door_shows_its_names_and_their_types_can_be_evaluated(door: str) -> N
                 typing.get_type_hints(function)
 
 
-def test_type_checkers_have_the_options_that_there_are() -> None:
+def test_type_checkers_know_all_options() -> None:
     assert write_keywords.PATH.read_text() == write_keywords.content(), "run python -m tools.write_keywords"
 
 
-def test_a_name_means_one_thing_at_all_doors() -> None:
+def test_a_name_has_one_meaning_in_all_packages() -> None:
     meanings: dict[str, list[Any]] = {}
     for module in map(importlib.import_module, DOORS):
         for name in module.__all__:
@@ -304,14 +304,14 @@ def test_a_name_means_one_thing_at_all_doors() -> None:
     assert several == {"generate"}  # of `agents` it is the command, which writes a file of what that of `mazes` returns
 
 
-def test_evaluated_types_are_those_that_are_named_and_looking_them_up_loads_nothing() -> None:
+def test_evaluated_types_agree_with_annotations_and_load_nothing() -> None:
     code = "import sys; from maze_nca_gym.agents import evaluate; print('torch' in sys.modules)"
     assert run_python("-c", code) == "False\n"
     policies = str(typing.get_type_hints(maze_nca_gym.agents.evaluate)["policies"])
     assert policies.count("maze_nca_gym.agents.policies.policy.Policy") == 2
 
 
-def test_a_door_needs_no_sources(tmp_path: Path) -> None:
+def test_packages_work_without_sources(tmp_path: Path) -> None:
     imports = "from typing import TYPE_CHECKING\nfrom maze_nca_gym.support.doors import lazily\n"
     names = "if TYPE_CHECKING:\n    from .room import thing as it\n__all__ = ['it']\n"
     (tmp_path / "door").mkdir()

@@ -29,7 +29,7 @@ MOST_BYTES = 1 << 20
 each_pack = pytest.mark.parametrize("name", PACKS)
 
 
-def test_names_and_size():
+def test_names_and_sizes_of_packs():
     assert list_packs() == list(PACKS)
     refused("unknown pack of levels 'evolved'; known: evolved-diameter-16, evolved-sh", pack_file("evolved").__enter__)
     sizes = []
@@ -51,7 +51,7 @@ class TestAPack:
         for level in levels.tiles[::100]:
             assert solve(level).any()
 
-    def test_its_lineage_leads_to_every_level_and_its_solutions_are_exact(self, name):
+    def test_the_lineage_reproduces_every_level_and_solutions_are_exact(self, name):
         population = load_population(name)  # replays all of it, and compares
         members = population.members
         assert len(population) == 1000
@@ -62,7 +62,7 @@ class TestAPack:
         for i in range(0, 1000, 111):
             np.testing.assert_array_equal(population.targets[i], PACKS[name][1](population.tiles[i]))
 
-    def test_it_says_what_made_it_and_what_was_measured(self, name):
+    def test_a_pack_states_its_origin_and_measurements(self, name):
         config, population = load_levels(name).config, load_population(name)
         assert config["pack"] == name
         assert config["config"]["task"] == PACKS[name][0]
@@ -95,7 +95,7 @@ class TestAPack:
         assert json.loads(Path("runs/solve/results.json").read_text())["metrics"]["solved"] == 1
 
 
-def test_the_list_of_levels_has_them(command_line, monkeypatch, capsys):
+def test_the_list_of_levels_has_packs(command_line, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["levels", "list"]) == 0
     listed = capsys.readouterr().out
@@ -112,7 +112,7 @@ def run(tmp_path_factory):
 
 
 class TestPublishing:
-    def test_the_hardest_first_and_few_of_one_root(self, run, tmp_path):
+    def test_the_hardest_come_first_and_few_have_the_same_root(self, run, tmp_path):
         path, population = publish.publish("mine", run, 12, 2, tmp_path), LevelPopulation.load(run / "population.npz")
         pack = LevelPopulation.load(path)
         assert LevelSet.load(path).config["pack"] == "mine"

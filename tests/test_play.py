@@ -38,7 +38,7 @@ needs_chromium = pytest.mark.skipif(serve.CHROMIUM is None, reason="there is no 
 SCRIPTS = ("parts.js", "levels.js", "rules.js", "kernel.js", "automaton.js")
 
 
-def test_its_policies_are_those_of_the_package():
+def test_its_policies_agree_with_the_package():
     """`python -m tools.make_play` writes the files."""
     files = {path.name: path.read_bytes() for path in (PAGE / "policies").glob("*")}
     assert files == make_play.files()
@@ -180,7 +180,7 @@ class TestNode:
     @pytest.mark.parametrize(
         ("name", "joins"), [*((name, None) for name in (*make_play.POLICIES, *OWN)), *JOINS.items()]
     )
-    def test_iterations_are_those_of_python(self, name, joins, tmp_path):
+    def test_iterations_agree_with_python(self, name, joins, tmp_path):
         case = Case(name, 3, joins)
         (tmp_path / "case.json").write_text(case.json())
         words = ["node", HARNESS / "run_levels.js", PAGE, tmp_path / "case.json", tmp_path / "states"]
@@ -210,7 +210,7 @@ class TestNode:
             assert [(tiles == kind).sum() for kind in (2, 3)] == [1, 1]
             assert canonical_shortest_path(tiles) is not None
 
-    def test_large_levels_take_no_seconds(self):
+    def test_large_levels_take_less_than_a_second(self):
         """An earlier search for components needed a time quadratic in the number of tiles."""
         took = self.run("""
             const begin = performance.now();
@@ -228,7 +228,7 @@ class TestNode:
         assert text[0] == text[1]
         assert set(text[2]) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")
 
-    def test_levels_off_the_grid_are_those_of_python(self):
+    def test_levels_on_graphs_agree_with_python(self):
         rng, cases = np.random.default_rng(5), []
         for number in range(60):
             height, width = rng.integers(1, 6, 2).tolist()
@@ -265,7 +265,7 @@ class TestNode:
             assert re.search(expected, message), call
 
     @pytest.mark.parametrize("task", EXAMPLES)
-    def test_an_exported_page_judges_the_levels_that_came_with_it(self, task, tmp_path):
+    def test_an_exported_page_judges_its_own_levels(self, task, tmp_path):
         page = export(policy_of(task), tmp_path / "own.html", name="own").read_text()
         assert [path.name for path in tmp_path.iterdir()] == ["own.html"]
         assert not re.search(r'<(script|link)[^>]*(src|href)="(?!data:)', page)
@@ -313,7 +313,7 @@ class TestNode:
         """
         assert self.run(script) == [True, True, False]
 
-    def test_a_drawing_is_the_level_that_it_is_in_python(self):
+    def test_a_drawing_is_the_same_level_as_in_python(self):
         rng = np.random.default_rng(2)
         rows = rng.choice([*". #"], (200, 4, 4), p=[0.2, 0.6, 0.2])
         drawings = [
@@ -341,14 +341,14 @@ class TestNode:
         assert sorted("".join(rows)) == sorted("ST###...")
         assert [row.replace("S", ".").replace("T", ".") for row in rows] == ["..##", "#..."]
 
-    def test_terrain_is_read_as_by_the_package(self, tmp_path):
+    def test_terrain_is_read_as_in_python(self, tmp_path):
         text = "type octile\nheight 2\nwidth 4\nmap\n.GSW\n..@T\n"
         (tmp_path / "all.map").write_text(text)
         rows = self.run(f"console.log(JSON.stringify(levels.toText(levels.parse({json.dumps(text)}, 1)).split('\\n')))")
         drawing = "\n".join(rows).replace("S", ".").replace("T", ".")
         assert drawing == to_text(load_levels(tmp_path / "all.map")[0])
 
-    def test_a_page_without_its_policies_says_so(self):
+    def test_a_page_without_its_policies_reports_it(self):
         stubs = """
             const message = {hidden: true, querySelector: () => message};
             globalThis.document = {getElementById: (id) => (id === 'message' ? message : null)};
@@ -357,7 +357,7 @@ class TestNode:
         message = self.run(f"{stubs}\n{page}\nconsole.log(JSON.stringify([message.hidden, message.textContent]));")
         assert message == [False, "The list of policies, policies/list.js, is missing or damaged."]
 
-    def test_the_way_back_is_the_way_there(self):
+    def test_undo_reverses_each_step(self):
         equal = self.run("""
             const automaton = new Automaton(policy, levels.generate('loops', 9, 1)), states = [];
             const random = levels.randomNumbers(3);
@@ -423,7 +423,7 @@ class TestNode:
 @pytest.mark.slow
 class TestChromium:
     @pytest.mark.parametrize("name", make_play.POLICIES)
-    def test_a_thousand_levels_give_the_same_paths(self, name, tmp_path):
+    def test_a_thousand_levels_have_the_same_paths(self, name, tmp_path):
         case = Case(name, 1000)
         scripts = [*SCRIPTS, f"policies/{name}.js"]
         tags = "".join(f'<script src="/{script}"></script>' for script in [*scripts, "run_levels.js"])
@@ -450,12 +450,12 @@ class TestChromium:
             ("#level=999x999.zz", "The map is too large: 999 x 999"),
         ],
     )
-    def test_bad_links_are_named_and_the_page_goes_on(self, link, message, tmp_path):
+    def test_bad_links_are_reported_and_the_page_works(self, link, message, tmp_path):
         page = serve.dump_page((PAGE / "index.html").as_uri() + link, tmp_path)
         assert message in page
         assert "iteration <b>" in page
 
-    def test_a_page_of_ones_own_draws_its_tiles_and_refuses_what_it_does_not_know(self, tmp_path):
+    def test_a_custom_page_draws_its_tiles_and_refuses_unknown_ones(self, tmp_path):
         script = """
             const {state} = MazePlay.page, {task} = state.policy, said = [document.title];
             const {width, tiles} = state.automaton.level, wall = tiles.indexOf(1, width + 1);
@@ -506,7 +506,7 @@ class TestChromium:
         assert heading > 330
         assert page_width <= 390
 
-    def test_keys_draw_and_bring_the_ends(self, tmp_path):
+    def test_keys_draw_and_move_the_ends(self, tmp_path):
         script = """
             const {state} = MazePlay.page, {tiles, width} = state.automaton.level, kinds = [];
             const press = (key) => {
@@ -600,7 +600,7 @@ class TestDoubt:
 
     @needs_node
     @pytest.mark.parametrize("name", ["nca-shortest-path-baseline", "nca-diameter"])
-    def test_its_failure_is_one_in_python_and_minimal(self, name):
+    def test_its_failure_fails_in_python_too_and_is_minimal(self, name):
         result = self.ask(
             name,
             """(() => {

@@ -76,7 +76,7 @@ def test_mistakes_are_named_with_their_line(tmp_path):
 
 
 @needs_node
-def test_the_check_and_a_proof_of_the_same_rules_in_python_agree(tmp_path, capsys, forgotten):
+def test_the_check_agrees_with_a_proof_in_python(tmp_path, capsys, forgotten):
     pytest.importorskip("z3")
     script = """
         const found = Object.fromEntries(Object.entries(EXAMPLES).map(([name, [task, text]]) => {
@@ -135,7 +135,7 @@ LEFT = never(BURNS) & ~tile(WALL) & around(never(SAVED), 2) & never(SAVED)
 
 
 @needs_node
-def test_rules_that_say_never_wait_until_all_is_at_rest(tmp_path):
+def test_rules_with_never_wait_for_a_fixed_point(tmp_path):
     wet = "PATH = DRY\nDRY = {} & ~tile(WALL) | DRY\nWET = (tile(SOURCE) | around(WET)) & ~tile(WALL) | WET\n"
     script = f"""
         const layers = notation.read({json.dumps(LAYERS)}, true), cut = notation.read(trial.TASKS.cut.rules, true);

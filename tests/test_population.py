@@ -70,7 +70,7 @@ class TestProbabilities:
         expected = np.array(powers(temperature)) / sum(powers(temperature))
         np.testing.assert_allclose(populated([*self.SCORES], **options).probabilities(), expected, rtol=1e-12)
 
-    def test_staleness_takes_its_share(self) -> None:
+    def test_staleness_has_its_share(self) -> None:
         population = populated([*self.SCORES], prioritisation="uniform", staleness_weight=0.3)
         assert population.probabilities() == pytest.approx([0.2] * 5)
         population.tick(3)
@@ -79,7 +79,7 @@ class TestProbabilities:
         waits = [4, 1, 1, 4, 4]
         assert population.probabilities() == pytest.approx([0.7 * 0.2 + 0.3 * wait / 14 for wait in waits])
 
-    def test_levels_that_score_alike_weigh_alike(self) -> None:
+    def test_equal_scores_have_equal_weights(self) -> None:
         population = populated([1.0, 3.0, 1.0, 3.0, 0.0], staleness_weight=0.0, temperature=1.0)
         np.testing.assert_allclose(population.probabilities(), np.array([5, 15, 5, 15, 3]) / 43)
 
@@ -97,12 +97,12 @@ class TestProbabilities:
         top_k=st.integers(1, 10),
         staleness_weight=st.floats(0, 1),
     )
-    def test_they_are_probabilities_whatever_the_scores(self, scores: list[float], **config: Any) -> None:
+    def test_probabilities_are_valid_for_any_scores(self, scores: list[float], **config: Any) -> None:
         probabilities = populated(scores, **config).probabilities()
         assert (probabilities >= 0).all()
         assert probabilities.sum() == pytest.approx(1, abs=1e-12)
 
-    def test_samples_follow_them(self) -> None:
+    def test_samples_follow_probabilities(self) -> None:
         population = populated([*self.SCORES], temperature=1.0)
         indices = population.sample(rng(), 20_000)
         shares = np.bincount(indices, minlength=5) / 20_000
@@ -119,7 +119,7 @@ class TestLearnability:
         rates = [3 / 5, 1 / 4, 2.5 / 4]
         assert population.scores == pytest.approx([p * (1 - p) for p in rates])
 
-    def test_a_candidate_competes_by_it(self) -> None:
+    def test_candidates_compete_by_score(self) -> None:
         population = populated([9.0, 9.0], [1.0, 0.5], score="learnability")
         candidate = population.offspring(rng(), 1)
         assert population.insert(candidate, [0.0], [0.4]).tolist() == [2]
@@ -155,7 +155,7 @@ class PlainPopulation:
 
 class TestInsert:
     @for_each("seed", range(12))
-    def test_the_fittest_of_all_stay(self, seed: int) -> None:
+    def test_the_fittest_levels_stay(self, seed: int) -> None:
         """There are few possible levels and few possible scores, so duplicates and ties are frequent."""
         draws = rng(seed)
         capacity = int(draws.integers(1, 12))
@@ -192,13 +192,13 @@ class TestInsert:
         assert population.insert(candidates, [6.0, 4.0, 3.0], [0, 0, 0]).tolist() == [3, 4, 5]
         assert population.n_replacements == 3
 
-    def test_duplicates_are_refused_wherever_they_are(self) -> None:
+    def test_all_duplicates_are_refused(self) -> None:
         population = populated([1.0, 2.0], capacity=10)
         new = levels_of("shortest-path", 1, (3, 4), seed=9)
         tiles = np.concatenate([new, population.tiles[:1], new])
         assert population.insert(population.fresh(tiles), [1.0, 9.0, 9.0], [0, 0, 0]).tolist() == [2, -1, -1]
 
-    def test_a_level_that_was_dropped_may_come_back(self) -> None:
+    def test_a_dropped_level_may_return(self) -> None:
         population = populated([1.0, 2.0])
         first = population.tiles[:1].copy()
         population.insert(population.fresh(levels_of("shortest-path", 1, (3, 4), seed=9)), [3.0], [0])
@@ -242,7 +242,7 @@ class TestInsert:
 
 
 class TestUpdate:
-    def test_repeated_indices_are_as_one_after_another(self) -> None:
+    def test_repeated_indices_count_one_after_the_other(self) -> None:
         together, one_by_one = populated([1.0, 2.0, 3.0]), populated([1.0, 2.0, 3.0])
         indices, fitness, complete = [2, 0, 2, 2], [0.1, 0.2, 0.3, 0.4], [1.0, 0.5, 0.0, 0.25]
         together.tick(4)
@@ -258,7 +258,7 @@ class TestUpdate:
 
 class TestOffspring:
     @for_each("task", TASKS)
-    def test_they_replay_from_their_seeds(self, task: str) -> None:
+    def test_mutations_replay_from_their_seeds(self, task: str) -> None:
         population = evolved(task, mutation="edits", mutation_options={"n_edits": 3})
         candidates = population.offspring(rng(), 20)
         parents = population.tiles[population.indices_of(candidates.parents)]

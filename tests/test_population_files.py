@@ -25,7 +25,7 @@ Arrays = dict[str, Any]
 
 @pytest.mark.parametrize("eviction", ["fitness", "replay-weight"])
 @pytest.mark.parametrize("task", TASKS)
-def test_a_loaded_population_goes_on_in_the_same_way(task: str, eviction: str, tmp_path: Path) -> None:
+def test_a_loaded_population_continues_in_the_same_way(task: str, eviction: str, tmp_path: Path) -> None:
     population = evolved(task, eviction=eviction, mutation_options={"tile_rate": np.float64(0.2)}, top_k=np.int64(3))
     waiting = population.offspring(rng(), 4)
     loaded = LevelPopulation.load(population.save(tmp_path / "evolved"))
@@ -63,7 +63,7 @@ def test_the_file_is_a_level_set(task: str, tmp_path: Path) -> None:
     assert env.reset(seed=0)[0]["maze"].shape[1:] == population.tiles.shape[1:]
 
 
-def test_saving_is_atomic_and_says_the_same_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saving_is_atomic_and_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     population = evolved()
     path = population.save(tmp_path / "evolved.npz")
     good = path.read_bytes()
@@ -74,7 +74,7 @@ def test_saving_is_atomic_and_says_the_same_twice(tmp_path: Path, monkeypatch: p
     assert os.listdir(tmp_path) == ["evolved.npz"]
 
 
-def test_arrays_are_new_and_of_types_that_checkpoints_take() -> None:
+def test_arrays_are_copies_and_have_types_for_checkpoints() -> None:
     population = evolved()
     before = state_of(population)
     arrays, state = population.to_arrays()
@@ -166,7 +166,7 @@ DAMAGES: dict[str, tuple[Callable[[Arrays, Arrays], Any], str]] = {
 
 
 @for_each("damage", DAMAGES)
-def test_whatever_is_wrong_is_told(damage: str, tmp_path: Path) -> None:
+def test_every_error_in_a_file_is_reported(damage: str, tmp_path: Path) -> None:
     change, message = DAMAGES[damage]
     arrays, state = (evolved(rounds=0, capacity=20) if damage == "twins" else evolved()).to_arrays()
     change(arrays, state)

@@ -31,7 +31,7 @@ def evolve(population: LevelPopulation, rounds: int, seed: int = 0) -> dict[int,
 
 
 @for_each("task", TASKS)
-def test_kept_are_the_living_and_their_ancestors_and_all_replay(task: str) -> None:
+def test_living_levels_and_ancestors_are_kept_and_replay(task: str) -> None:
     population = LevelPopulation(PopulationConfig(task, capacity=15))
     history = evolve(population, 60)
     ids = set()
@@ -65,7 +65,7 @@ def test_ancestors_lead_from_the_root_and_seeds_replay_them_too() -> None:
         np.testing.assert_array_equal(level, history[record.id][1])
 
 
-def test_a_candidate_whose_parent_is_forgotten_becomes_a_root() -> None:
+def test_a_candidate_with_a_forgotten_parent_becomes_a_root() -> None:
     population = LevelPopulation(PopulationConfig(capacity=2))
     population.insert(population.fresh(generate(rng(), 2, 5)), [1.0, 2.0], [0, 0])
     waiting = population.offspring(rng(), 1, [0])

@@ -34,13 +34,13 @@ def test_streams_of_other_seeds(seed: int) -> None:
     assert words(seeds, 3, 4)[1].tolist() == expected[3:]
 
 
-def test_scrambling_is_in_place() -> None:
+def test_scrambling_works_in_place() -> None:
     numbers = np.arange(5, dtype=np.uint64)
     assert scramble(numbers) is numbers
     assert numbers.tolist() == [plainly_scrambled(i) for i in range(5)]
 
 
-def test_a_generator_depends_on_seed_purpose_and_indices_alone() -> None:
+def test_a_generator_depends_only_on_seed_purpose_and_indices() -> None:
     first = random_streams.rng_for(3, "levels", 5).integers(2**62)
     assert first == np.random.default_rng([3, zlib.crc32(b"levels"), 5]).integers(2**62)
     others = [(4, "levels", 5), (3, "pool", 5), (3, "levels", 6), (3, "levels")]

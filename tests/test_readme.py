@@ -81,7 +81,7 @@ def test_the_episode_of_the_quick_start_works_for_any_policy(name):
         assert (info["accuracy"], info["complete"], info["optimal"]) == (pytest.approx(1, abs=1e-3), True, True)
 
 
-def test_the_policies_that_draw_no_single_path_end_as_the_page_on_metrics_says():
+def test_policies_without_a_single_path_agree_with_the_page_on_metrics():
     (code,) = (block for block in PYTHON if "load(" in block)
     drawings = {name for name in list_policies(all=True) if find_policy(name).exact and load(name).output != "path"}
     stated = dict(re.findall(r"`([a-z-]+)` returns (-?\d+\.\d+)", DRAWINGS))
@@ -106,7 +106,7 @@ def test_any_command_takes_any_policy(name, command, plays, capsys):
         assert out.count("100.00 %") >= 4
 
 
-def test_each_block_of_the_readme_prints_what_its_comments_say(capsys):
+def test_each_block_of_the_readme_prints_the_text_of_its_comments(capsys):
     """The blocks are one program. Blocks before the installation of the extra `proof` need no extra."""
     namespace: dict[str, Any] = {}
     for code in BLOCKS:
@@ -140,7 +140,7 @@ def test_the_readme_is_short_and_the_quick_start_makes_its_environments():
     assert namespace["envs"].num_envs == 2
 
 
-def test_its_benchmark_figures_are_those_of_the_leaderboard():
+def test_its_benchmark_figures_agree_with_the_leaderboard():
     """The README compares only equal scores, and only solvers that do not search."""
     section = " ".join(README.split("## Results")[1].split("\n## ")[0].split())
     seeds = json.loads((ROOT / "docs/maze-hard-moves.json").read_text(encoding="utf-8"))["seeds"]
@@ -158,7 +158,7 @@ def test_its_benchmark_figures_are_those_of_the_leaderboard():
             assert f"our five networks have {ours}" in section
 
 
-def test_its_other_figures_are_those_of_the_package():
+def test_its_other_figures_agree_with_the_package():
     section = README.split("## Results")[1].split("\n## ")[0]
     starts = {"nca-shortest-path-hinted": "A network that learned", "nca-shortest-path": "A network trained"}
     for name, start in starts.items():
@@ -180,7 +180,7 @@ def test_its_other_figures_are_those_of_the_package():
 
 
 @for_each("page", make_tables.PAGES)
-def test_tables_of_pages_are_those_of_their_data(page):
+def test_tables_of_pages_agree_with_their_data(page):
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert make_tables.written(text) == text, "run python -m tools.make_tables"
 
@@ -193,7 +193,7 @@ def test_every_pattern_of_made_files_matches_some():
 
 
 @for_each("command", COMMANDS)
-def test_commands_have_such_options(command, capsys):
+def test_commands_in_texts_have_only_existing_options(command, capsys):
     words = shlex.split(command)[1:]
     names = [word for word in words if not word.startswith("-")]
     n_words = 2 if names[0] in ("levels", "policies", "train") and len(names) > 1 else 1

@@ -97,7 +97,7 @@ def recorded_in(folder):
 
 @for_each("name", PRESETS)
 @for_each("other", ["fast", "extrapolate-diameter", "paper-diameter-evolved", "healing"])
-def test_every_preset_in_words_of_another(name, other):
+def test_every_preset_as_options_of_another(name, other):
     config = preset(name)
     options = differences(config.to_json(), preset(other).to_json())
     assert configuration(recorded(Call(train, {"preset": other, **options}))) == config
@@ -120,7 +120,7 @@ def test_options_of_training(options):
 
 
 @pytest.mark.usefixtures("few_levels")
-def test_a_model_of_ones_own_with_options_of_its_own(own_module, capsys):
+def test_a_custom_model_with_its_own_options(own_module, capsys):
     assert main(["train", "--import", "mine_to_record", "--model", "Mine", "--help"]) == 0
     out = capsys.readouterr().out
     assert "mine options" in out
@@ -140,7 +140,7 @@ def test_a_model_of_ones_own_with_options_of_its_own(own_module, capsys):
     assert configuration(config["command"]).to_json() == config["configuration"]
 
 
-def test_a_misspelt_option_of_a_model_of_ones_own(own_module, capsys):
+def test_a_misspelt_option_of_a_custom_model(own_module, capsys):
     assert main(["train", "--import", "mine_to_record", "--model", "Mine", "--n-hiden", "64"]) == 2
     assert capsys.readouterr().err.endswith("there is no option --n-hiden. Did you mean --n-hidden?\n")
     assert main(["train", "--import", "mine_to_record", "--model", "Mine", "--n-hidden", "wide"]) == 2
@@ -183,7 +183,7 @@ SLOW = CALLS[8:9]
     [pytest.param(*call, marks=pytest.mark.slow if call in SLOW else ()) for call in CALLS],
     ids=[f"{i} {call[0].__name__}" for i, call in enumerate(CALLS)],
 )
-def test_the_command_of_a_call_makes_the_same_run(function, options):
+def test_the_command_of_a_call_repeats_the_run(function, options):
     function(**options, out="first")
     recorded = recorded_in("first")
     assert main([*shlex.split(recorded["command"])[1:], "--out", "again"]) < 2  # 1 if it is not exact
@@ -260,7 +260,7 @@ def test_the_command_makes_the_same_run_in_a_fresh_process(function, options, mo
 
 
 @pytest.mark.usefixtures("few_levels")
-def test_a_model_of_ones_own_for_other_commands(own_module, capsys):
+def test_a_custom_model_for_other_commands(own_module, capsys):
     import mine_to_record  # noqa: F401
 
     train("fast", out="run", threads=1, model="Mine", **TINY)
@@ -280,7 +280,7 @@ def test_a_model_of_ones_own_for_other_commands(own_module, capsys):
 
 
 @pytest.mark.parametrize(("command", "typed"), [("compile-automaton", True), ("learn-automaton", False)])
-def test_a_module_is_imported_that_was_named_and_none_that_helped_it(command, typed, helped):
+def test_only_named_modules_are_imported(command, typed, helped):
     if typed:
         assert main([command, "mine", "--import", helped, "--out", "run"]) == 0
     else:
@@ -300,7 +300,7 @@ def test_unregistered_names_are_left_out_of_commands(helped, monkeypatch):
     assert recorded_in("run")["command"] == f"{why}compile-automaton mine"
 
 
-def test_objects_of_python_are_no_part_of_a_command():
+def test_objects_of_python_are_not_part_of_a_command():
     small = {"n": 4, "rounds": 0, "size": 4}
     evolve(load("shortest-path-bfs"), out="run", **small)
     why = "# no command can name the ShortestPathNCA given as policies: maze-nca-gym evolve --n 4 "
@@ -331,7 +331,7 @@ def test_a_sweep_that_is_described_in_python(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_levels")
-def test_a_preset_of_ones_own(capsys):
+def test_a_custom_preset(capsys):
     Path("mine_to_record.py").write_text(
         f"from maze_nca_gym.agents.training import register_preset\nregister_preset('tiny', 'fast', **{TINY})\n"
     )

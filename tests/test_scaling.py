@@ -52,7 +52,7 @@ def test_every_automaton_keeps_its_guarantees(smallest):
     assert results.n_violations == 0
 
 
-def test_steps_are_those_that_networkx_predicts(smallest):
+def test_steps_agree_with_networkx(smallest):
     results, _ = smallest
     for cell in results.cells:
         tiles = draw(cell.family, cell.size, 1, 0)[0]
@@ -90,7 +90,7 @@ def test_the_results_are_written(smallest):
     assert "left out |" not in text
 
 
-def test_left_out_levels_are_reported():
+def test_omitted_levels_are_reported():
     effort = Effort(2, budget=0, seed=0)
     cell = measure("depth-first", "open", 16, effort)
     assert cell.steps == []
@@ -101,7 +101,7 @@ def test_left_out_levels_are_reported():
     assert "| open | left out |" in markdown(Results(effort, [mazes], [cell]), "", machine())
 
 
-def test_sums_of_eccentricities_are_those_of_networkx():
+def test_sums_of_eccentricities_agree_with_networkx():
     mazes = describe("random, p = 0.5", 6, Effort(3, budget=5, seed=1))
     for tiles, free, diameter, one_by_one in zip(
         draw("random, p = 0.5", 6, 3, 1), mazes.free, mazes.diameters, mazes.one_by_one, strict=True
@@ -114,7 +114,7 @@ def test_sums_of_eccentricities_are_those_of_networkx():
 
 
 @for_each("size", [7, 8])
-def test_the_spiral_is_one_corridor_and_the_comb_a_tree_with_the_ends_at_its_first_and_last_tip(size):
+def test_spirals_are_corridors_and_combs_are_trees(size):
     (tiles,) = draw("spiral", size, 3, 0)
     corridor, ends = graph(tiles), [place_of(tiles, tile) for tile in (Tile.SOURCE, Tile.TARGET)]
     assert nx.is_tree(corridor)
@@ -166,7 +166,7 @@ def test_spread(values, digits, text):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory a process had at the most")
-def test_the_network_that_computes_what_changes_is_timed_beside_searches(tmp_path):
+def test_the_sparse_network_is_timed_beside_searches(tmp_path):
     tiles = draw("rooms", 12, 1, 0)[0]
     distances = nx.single_source_shortest_path_length(graph(tiles), place_of(tiles, Tile.SOURCE))
     assert search(tiles) == max(distances.values())

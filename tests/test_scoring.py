@@ -78,13 +78,13 @@ def scores_of(path: Any) -> tuple[float, float, bool, bool]:
     return scores.loss.item(), scores.accuracy.item(), scores.complete.item(), scores.optimal.item()
 
 
-def test_perfect_nothing_and_worse() -> None:
+def test_scores_of_perfect_empty_and_worse_answers() -> None:
     assert scores_of(TARGET) == (0, 1, True, True)
     assert scores_of(np.zeros((2, 2))) == (0.75, 0, False, False)
     assert scores_of(~TARGET) == (1, pytest.approx(-1 / 3), False, False)
 
 
-def test_another_optimum_counts_and_is_measured_against_itself() -> None:
+def test_another_optimum_counts_and_is_compared_with_itself() -> None:
     assert scores_of(OTHER) == (0, 1, False, True)
     assert scores_of(OTHER * 0.75) == (pytest.approx(3 / 64), pytest.approx(15 / 16), False, True)
 
@@ -98,7 +98,7 @@ def test_half_rounds_to_zero() -> None:
     assert scores_of(np.where(TARGET, np.nextafter(np.float32(0.5), np.float32(1)), 0.5))[2:] == (True, True)
 
 
-def test_batch_is_each_level_alone() -> None:
+def test_a_batch_agrees_with_single_levels() -> None:
     rng = np.random.default_rng(0)
     tiles = (rng.random((40, 5, 7)) < 0.3).astype(np.uint8)
     target = solvers.diameter(tiles)
@@ -168,7 +168,7 @@ class TestPaperAccuracy:
             accuracies.append(1 - error / total)
         assert paper_accuracy(path, target) == pytest.approx(np.mean(accuracies))
 
-    def test_it_differs_from_ours_where_it_should(self):
+    def test_the_published_score_differs_as_documented(self):
         level = parse("S..\n.#.\n..T")
         target = solvers.shortest_path(level)
         other = target.T

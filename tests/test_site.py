@@ -119,7 +119,7 @@ class TestTheBuiltSite:
         assert '"cells"' in text_of(site / f"{name}.ipynb")
 
     @for_each("name", EXERCISES)
-    def test_an_exercise_hides_its_solutions_and_has_a_notebook_without(self, site, name):
+    def test_exercises_hide_solutions_and_have_a_notebook_without_them(self, site, name):
         page = text_of(site / f"{name}.html")
         assert f'href="{Path(name).name}_gaps.ipynb"' in page
         cells = importlib.import_module("tutorial_pages").read(text_of(ROOT / "docs" / f"{name}.py")).cells
@@ -265,11 +265,11 @@ def test_links_of_notebooks_lead_to_the_site_from_anywhere_or_are_text(site, rep
 
 
 class TestTutorials:
-    def test_all_of_them_are_on_the_site(self):
+    def test_all_tutorials_are_on_the_site(self):
         listed = importlib.import_module("tutorial_pages").paths().values()
         assert sorted(path.removesuffix(".md") for paths in listed for path in paths) == TUTORIALS
 
-    def test_cells_and_what_they_show_become_a_page(self):
+    def test_cells_and_their_output_become_a_page(self):
         pages = importlib.import_module("tutorial_pages")
         notebook = pages.read("# %% [markdown]\n# # Title\n#\n# Text.\n\n# %%\nprint('a < b')\n")
         assert [cell.cell_type for cell in notebook.cells] == ["markdown", "code"]
@@ -292,7 +292,7 @@ class TestTutorials:
             assert "".join(cells[1]["source"]).endswith('git+https://github.com/a/b"')
         assert "Colab" not in "".join(map(str, pages.pages(False, lambda path, is_picture: None).values()))
 
-    def test_an_exercise_folds_what_cells_show_once_it_has_asked(self):
+    def test_an_exercise_folds_output_after_its_first_question(self):
         pages = importlib.import_module("tutorial_pages")
         script = "# %% [markdown]\n# **Which?**\n\n# %%\nsecond\n\n# %% [gap]\n...\n\n# %% [solution]\nthird\n"
         notebook = pages.read(f"# %%\nfirst\n\n{script}")
@@ -304,12 +304,12 @@ class TestTutorials:
         outputs = [re.findall(r"\w+ shown", part) for part in folded]
         assert outputs == [["first shown"], ["second shown"], [], ["third shown"]]
 
-    def test_a_line_of_a_notebook_alone_is_a_comment_in_the_script(self):
+    def test_lines_only_for_notebooks_are_comments_in_the_script(self):
         pages = importlib.import_module("tutorial_pages")
         notebook = pages.read("# %%\nimport x\n\n# notebook: from a import y\n\ny\n")
         assert notebook.cells[0].source == "import x\nfrom a import y\n\ny"
 
-    def test_cells_of_a_file_are_written_and_shown_under_its_name(self):
+    def test_cells_of_a_file_are_written_to_it_and_named_after_it(self):
         pages = importlib.import_module("tutorial_pages")
         notebook = pages.read("# %% [file a.py]\nx = 1\n\n# %% [file a.py]\ny = 2\n")
         assert [cell.source for cell in notebook.cells] == ["%%writefile a.py\nx = 1", "%%writefile -a a.py\ny = 2"]
@@ -332,7 +332,7 @@ class TestTutorials:
             exec(script, {})  # what is not correct fails in the sheet
 
     @for_each("name", TUTORIALS)
-    def test_a_script_imports_only_what_the_package_brings(self, name):
+    def test_a_script_imports_only_dependencies_of_the_package(self, name):
         listed = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]["dependencies"]
         brought = {re.match(r"[\w-]+", requirement)[0].replace("-", "_") for requirement in listed} | {
             "maze_nca_gym",
@@ -366,13 +366,13 @@ def test_the_workflow_publishes_what_is_built():
     assert "SITE_URL:" in workflow, "the pages of a project are in a folder, from which 404.html takes its style"
 
 
-def test_the_home_page_is_short_and_says_what_the_readme_says_first():
+def test_the_home_page_is_short_and_begins_like_the_readme():
     home, readme = (text_of(ROOT / path).split("\n\n") for path in ("docs/index.md", "README.md"))
     assert home[:3] == readme[:3]
     assert len(text_of(ROOT / "docs/index.md").split()) < 350
 
 
-def test_the_page_of_all_options_has_no_line_that_is_cut():
+def test_the_page_of_all_options_has_no_cut_lines():
     pages = importlib.import_module("option_pages")
     for command in ("solve", "sweep", "levels show"):
         assert max(map(len, pages.help_of(command).splitlines())) <= pages.WIDTH, command

@@ -49,7 +49,7 @@ class TestShortestPath:
     @given(levels_with_endpoints())
     @example(parse("ST"))
     @example(parse("T\nS"))
-    def test_is_networkx_first_path(self, tiles: NDArray[np.uint8]) -> None:
+    def test_the_solution_is_the_first_path_of_networkx(self, tiles: NDArray[np.uint8]) -> None:
         expected = canonical_shortest_path(tiles)
         if expected is None:
             with pytest.raises(ValueError, match="unsolvable: no path joins source and target"):
@@ -71,7 +71,7 @@ class TestShortestPath:
 
     @given(levels_with_endpoints(), ORDERS)
     @example(parse("...\n..T\nS.."), "RULD")
-    def test_is_that_of_a_search_in_the_order(self, tiles: NDArray[np.uint8], order: str) -> None:
+    def test_the_solution_agrees_with_a_search_in_the_order(self, tiles: NDArray[np.uint8], order: str) -> None:
         expected, path = first_path_of_search(tiles, order), solvers.shortest_path(tiles[None], order)[0]
         np.testing.assert_array_equal(path, np.zeros_like(path) if expected is None else expected)
         if expected is not None:
@@ -81,7 +81,7 @@ class TestShortestPath:
         batch = np.stack([parse("S.#T"), parse("S..T"), parse("T#.S")])
         assert solvers.shortest_path(batch).tolist() == [[[False] * 4], [[True] * 4], [[False] * 4]]
 
-    def test_endpoints_in_every_pair_of_places(self) -> None:
+    def test_endpoints_at_every_pair_of_tiles(self) -> None:
         """Paths longer than the 32 tiles that the solver examines together."""
         for source in range(70):
             tiles = np.zeros((1, 70), np.uint8)
@@ -137,7 +137,7 @@ class TestDiameter:
     @example(parse("#.#"))
     @example(parse("..#.."))
     @example(parse("S.\n.T"))
-    def test_is_networkx_first_longest_path(self, tiles: NDArray[np.uint8]) -> None:
+    def test_the_diameter_is_the_first_longest_path_of_networkx(self, tiles: NDArray[np.uint8]) -> None:
         expected = canonical_diameter(tiles)
         if expected is None:
             with pytest.raises(ValueError, match="no free tile"):
@@ -155,7 +155,7 @@ class TestDiameter:
             ("#.#.\n.#.#", ".*..\n...."),
         ],
     )
-    def test_of_components_the_first_with_the_diameter_wins(self, text: str, path: str) -> None:
+    def test_the_first_component_with_the_diameter_is_chosen(self, text: str, path: str) -> None:
         """The component with more tiles counts, also among isolated tiles."""
         np.testing.assert_array_equal(solvers.diameter(parse(text)), path_of(path))
 
@@ -164,14 +164,14 @@ class TestDiameter:
         assert paths.any(axis=(1, 2)).tolist() == [False, True]
 
     @given(mazes(), ORDERS)
-    def test_is_networkx_first_longest_path_in_the_order(self, tiles: NDArray[np.uint8], order: str) -> None:
+    def test_the_diameter_agrees_with_networkx_in_any_order(self, tiles: NDArray[np.uint8], order: str) -> None:
         expected, path = canonical_diameter(tiles, order), solvers.diameter(tiles[None], order)[0]
         np.testing.assert_array_equal(path, np.zeros_like(path) if expected is None else expected)
 
     @pytest.mark.slow
     @settings(max_examples=3000)
     @given(mazes(largest=20))
-    def test_is_networkx_first_longest_path_on_many(self, tiles: NDArray[np.uint8]) -> None:
+    def test_many_diameters_agree_with_networkx(self, tiles: NDArray[np.uint8]) -> None:
         expected = canonical_diameter(tiles)
         if expected is not None:
             np.testing.assert_array_equal(solvers.diameter(tiles), expected)
@@ -208,7 +208,7 @@ class TestEverySmallMaze:
 
 class TestDistances:
     @given(mazes(), st.randoms(use_true_random=False))
-    def test_are_networkx_lengths(self, tiles: NDArray[np.uint8], random: Any) -> None:
+    def test_distances_agree_with_networkx(self, tiles: NDArray[np.uint8], random: Any) -> None:
         places = list(grid_graph(tiles))
         if places:
             start = random.choice(places)
@@ -225,7 +225,7 @@ class TestDistances:
 
 class TestFromOneTile:
     @given(mazes(), ORDERS, st.randoms(use_true_random=False))
-    def test_are_the_canonical_paths_to_every_tile(self, tiles: NDArray[np.uint8], order: str, random: Any) -> None:
+    def test_paths_to_every_tile_are_canonical(self, tiles: NDArray[np.uint8], order: str, random: Any) -> None:
         places = list(grid_graph(tiles))
         if places:
             start = random.choice(places)
@@ -239,7 +239,7 @@ class TestFromOneTile:
                 level[start] = Tile.SOURCE
                 np.testing.assert_array_equal(path, solvers.shortest_path(level[None], order)[0])
 
-    def test_start_at_the_source_by_default(self) -> None:
+    def test_paths_start_at_the_source_by_default(self) -> None:
         tiles = parse("S..#.")
         paths = solvers.shortest_paths_from(tiles, [(0, 2), (0, 0), (0, 4)])
         assert paths.astype(int).tolist() == [[[1, 1, 1, 0, 0]], [[1, 0, 0, 0, 0]], [[0, 0, 0, 0, 0]]]
@@ -248,10 +248,10 @@ class TestFromOneTile:
 
 class TestEccentricities:
     @given(mazes(largest=9))
-    def test_are_networkx_largest_lengths(self, tiles: NDArray[np.uint8]) -> None:
+    def test_eccentricities_agree_with_networkx(self, tiles: NDArray[np.uint8]) -> None:
         np.testing.assert_array_equal(solvers.eccentricities(tiles), eccentricity_grid(tiles))
 
-    def test_largest_is_the_diameter(self) -> None:
+    def test_the_largest_eccentricity_is_the_diameter(self) -> None:
         rng = np.random.default_rng(0)
         batch = (rng.random((50, 9, 14)) < 0.4).astype(np.uint8)
         largest = solvers.eccentricities(batch).max(axis=(1, 2))
@@ -360,7 +360,7 @@ class TestIsValid:
 class TestBestPath:
     @given(levels_with_endpoints(largest=6) | mazes(largest=6), st.integers(0, 2**32 - 1))
     @example(parse(".#."), 0)
-    def test_is_that_of_all_optima_whose_values_sum_to_most(self, tiles: NDArray[np.uint8], seed: int) -> None:
+    def test_the_best_optimum_has_the_largest_sum_of_values(self, tiles: NDArray[np.uint8], seed: int) -> None:
         endpoints = bool((tiles >= Tile.SOURCE).any())
         optima = (optimal_shortest_paths if endpoints else optimal_diameters)(tiles)
         values = np.random.default_rng(seed).normal(0, 1, tiles.shape)
@@ -373,14 +373,14 @@ class TestBestPath:
         np.testing.assert_array_equal(solvers.best_path(tiles, values), masks[best])
 
     @given(levels_with_endpoints() | mazes(), ORDERS)
-    def test_of_equal_values_is_the_canonical_one(self, tiles: NDArray[np.uint8], order: str) -> None:
+    def test_with_equal_values_the_canonical_path_is_chosen(self, tiles: NDArray[np.uint8], order: str) -> None:
         endpoints = bool((tiles >= Tile.SOURCE).any())
         expected = (solvers.shortest_path if endpoints else solvers.diameter)(tiles[None], order)
         for value in (0.0, 1.0, -2.0):  # of which sums are exact
             values = np.full((1, *tiles.shape), value)
             np.testing.assert_array_equal(solvers.best_path(tiles[None], values, order), expected)
 
-    def test_batch_is_each_level_alone(self) -> None:
+    def test_a_batch_agrees_with_single_levels(self) -> None:
         values = np.random.default_rng(0).random(LEVELS.shape)
         for levels in (LEVELS[:3], np.minimum(LEVELS, 1)):
             single = np.stack([solvers.best_path(*level) for level in zip(levels, values, strict=False)])
@@ -406,7 +406,7 @@ class TestAllShortestPaths:
     @given(levels_with_endpoints(largest=6), st.integers(0, 2**32 - 1))
     @example(parse("S...\n....\n....\n...T"), 1)
     @example(parse("T.\n.S"), 0)
-    def test_are_counted_and_only_they_are_drawn(self, tiles: NDArray[np.uint8], seed: int) -> None:
+    def test_optimal_paths_are_counted_and_only_they_are_drawn(self, tiles: NDArray[np.uint8], seed: int) -> None:
         optima, rng = optimal_shortest_paths(tiles), np.random.default_rng(seed)
         assert solvers.count_shortest_paths(tiles) == len(optima)
         if not optima:
@@ -419,7 +419,7 @@ class TestAllShortestPaths:
         assert {frozenset(map(tuple, np.argwhere(path).tolist())) for path in samples} <= optima
 
     @for_each("drawing", ["S...\n....\n....\n...T", "S....\n.#...\n.#...\n....T", "#......\nS.##...\n......T"])
-    def test_all_are_equally_likely(self, drawing: str) -> None:
+    def test_all_optimal_paths_are_equally_likely(self, drawing: str) -> None:
         tiles = parse(drawing)
         n_paths = len(optimal_shortest_paths(tiles))
         samples = solvers.sample_shortest_paths(np.random.default_rng(0), tiles, 1000 * n_paths)
@@ -427,7 +427,7 @@ class TestAllShortestPaths:
         assert len(kinds) == n_paths
         assert 0.001 < chisquare(counts).pvalue < 0.999
 
-    def test_levels_are_drawn_alone_as_together_and_fewer_are_the_first(self) -> None:
+    def test_draws_do_not_depend_on_the_batch_and_fewer_are_the_first(self) -> None:
         together = solvers.sample_shortest_paths(np.random.default_rng(5), LEVELS, 3)
         assert together.shape == (3, *LEVELS.shape)
         first = solvers.sample_shortest_paths(np.random.default_rng(5), LEVELS[:2], 2)
@@ -436,7 +436,7 @@ class TestAllShortestPaths:
         assert (solvers.sample_shortest_paths(np.random.default_rng(5), other, 2)[:, 1] == first[:, 1]).all()
         assert solvers.count_shortest_paths(LEVELS).tolist() == list(map(solvers.count_shortest_paths, LEVELS))
 
-    def test_more_than_any_number_can_count(self) -> None:
+    def test_more_paths_than_a_float_can_count(self) -> None:
         empty = np.zeros((1000, 1000), np.uint8)
         empty[0, 0], empty[-1, -1] = Tile.SOURCE, Tile.TARGET
         tiles = two_ways(300)
@@ -488,7 +488,7 @@ LAYOUTS: list[Callable[[Any], Any]] = [
 
 
 @for_each("solve", SOLVERS)
-def test_batch_is_each_level_alone(solve: Solver) -> None:
+def test_a_batch_agrees_with_single_levels(solve: Solver) -> None:
     solvable = LEVELS[:3]
     np.testing.assert_array_equal(solve(solvable), np.stack([solve(level) for level in solvable]))
     assert solve(solvable).dtype == solve(solvable[0]).dtype

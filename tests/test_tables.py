@@ -19,7 +19,7 @@ def test_markdown():
     assert TABLE.markdown() == "| policy | mean ± sd |\n| --- | ---: |\n| a_b | 1.0 ± 0.1 |\n| c | <50 % 0 to 90 |"
 
 
-def test_latex_is_escaped_where_it_is_no_formula():
+def test_latex_is_escaped_outside_of_formulas():
     lines = TABLE.latex("A caption").splitlines()
     assert r"\begin{tabular}{lr}" in lines
     assert r"policy & mean $\pm$ sd \\" in lines
@@ -43,14 +43,14 @@ HOSTILE = [
 
 
 @for_each(("text", "latex", "markdown"), HOSTILE)
-def test_no_text_is_a_command_a_tag_or_the_end_of_its_cell(text: str, latex: str, markdown: str):
+def test_no_text_becomes_a_command_or_a_tag_or_ends_its_cell(text: str, latex: str, markdown: str):
     table = Table((text, "n"), [(text, "1")])
     assert [line for line in table.latex("").splitlines() if "&" in line] == [rf"{latex} & n \\", rf"{latex} & 1 \\"]
     assert table.markdown().splitlines()[::2] == [f"| {markdown} | n |", f"| {markdown} | 1 |"]
 
 
 @for_each("text", ["=1+1", "+A1", "-A1", "@SUM(A1)", "\t=1", "\n=1", "-a", "+1.0 ± 0.5", '=HYPERLINK("a")'])
-def test_a_spreadsheet_calculates_no_text(text: str):
+def test_a_spreadsheet_never_evaluates_text(text: str):
     table = Table.of_records([{text: text}])
     assert list(csv.reader(io.StringIO(table.csv(), newline=""))) == [[f"'{text}"], [f"'{text}"]]
 
@@ -66,7 +66,7 @@ def test_numbers_in_csv_stay_numbers():
 
 
 @for_each("text", ["a\x1b[31mred", "\x9b2J", "\udcff", "a\x07", "a\u202eb"])
-def test_no_text_steers_a_terminal(text: str, capsys: pytest.CaptureFixture[str]):
+def test_no_text_controls_a_terminal(text: str, capsys: pytest.CaptureFixture[str]):
     Table((text,), [(text,)], title=text).print(60)
     output = capsys.readouterr().out
     assert output.count(text.encode("unicode_escape").decode()) == 3
@@ -86,7 +86,7 @@ def test_csv_and_records():
     assert Table.of_facts({"a": "b"}).csv() == "a,b\n"
 
 
-def test_a_terminal_too_narrow_for_the_words_shows_a_paragraph_a_row(capsys: pytest.CaptureFixture[str]):
+def test_a_very_narrow_terminal_shows_one_paragraph_per_row(capsys: pytest.CaptureFixture[str]):
     words = "words that go on in further lines"
     Table(("name", "text", "n"), [("a-long-name", words, "1,000"), ("b", "", "2\n3")], title="A title").print(30)
     assert capsys.readouterr().out.splitlines() == [
@@ -105,7 +105,7 @@ def test_a_terminal_too_narrow_for_the_words_shows_a_paragraph_a_row(capsys: pyt
 
 
 @for_each("width", [36, 80])
-def test_a_narrow_terminal_shows_names_whole_and_other_texts_in_lines(width: int, capsys: pytest.CaptureFixture[str]):
+def test_a_narrow_terminal_shows_full_names_and_wraps_other_texts(width: int, capsys: pytest.CaptureFixture[str]):
     words = "words that go on in further lines"
     Table(("name", "text", "n"), [("a-long-name", words, "1,000")], title="A title as wide as that").print(width)
     title, *lines = capsys.readouterr().out.splitlines()
@@ -122,7 +122,7 @@ def test_a_narrow_terminal_shows_names_whole_and_other_texts_in_lines(width: int
 @for_each(
     ("fraction", "text"), [(0, "0.0 %"), (1e-9, "<0.1 %"), (0.5, "50.0 %"), (1 - 1e-9, ">99.9 %"), (1, "100.0 %")]
 )
-def test_only_all_is_100_percent_and_only_none_is_0(fraction: float, text: str):
+def test_rates_round_to_100_or_0_percent_only_if_exact(fraction: float, text: str):
     assert percent(fraction, digits=1) == text
 
 

@@ -86,12 +86,12 @@ class DeadEnds(Policy):
         return (torch.conv2d(walls, cross, padding=1) == 3).float() * (1 - walls)
 
 
-def test_a_copy_of_a_task_is_itself_whatever_is_registered() -> None:
+def test_a_copy_of_a_task_does_not_depend_on_later_registrations() -> None:
     task = replace(SHORTEST_PATH, name="registered-by-nobody")
     assert copy.deepcopy([task])[0] is task
 
 
-def test_accuracy_of_an_empty_answer_is_that_of_an_answer_of_one_tile() -> None:
+def test_accuracy_of_an_empty_answer_equals_that_of_one_tile() -> None:
     path = np.zeros((4, 5, 5), np.float32)
     path[1, 2, 2], path[2, 2, 2], path[3, 1, 1:4] = 0.5, 1, 1
     scores = score(np.stack([ROOM] * 4), path, np.zeros((4, 5, 5), bool), DEAD_ENDS.judge)
@@ -102,13 +102,13 @@ def test_accuracy_of_an_empty_answer_is_that_of_an_answer_of_one_tile() -> None:
     assert one_tile.accuracy.tolist() == [0]
 
 
-def test_a_task_that_says_nothing_refuses_empty_answers() -> None:
+def test_by_default_a_task_refuses_empty_answers() -> None:
     strict = replace(DEAD_ENDS, may_be_empty=False)
     with pytest.raises(ValueError, match="level 1 of 2 is unsolvable: the answer of the task 'dead-ends' is empty"):
         strict.solve_all(LEVELS[::-1].copy())
 
 
-def test_a_task_of_solvers_may_have_empty_answers_too() -> None:
+def test_a_task_with_solvers_may_have_empty_answers() -> None:
     task = replace(SHORTEST_PATH, name="if-any", may_be_empty=True)
     tiles = np.stack([parse("S#T"), parse("S.T")])
     targets = task.solve_all(tiles)
@@ -141,7 +141,7 @@ class TestATaskOfOnesOwn:
         assert env.render().ndim == 3
 
     @pytest.mark.parametrize("output", ["numpy", "torch"])
-    def test_a_vector_is_its_single_environments(self, output: str) -> None:
+    def test_a_vector_agrees_with_its_single_environments(self, output: str) -> None:
         *_, rewards, ended = step_of_a_vector(ID, LEVELS, np.zeros((2, 1, 5, 5), np.float32), output)
         assert (rewards, ended) == ([1, 0], [True, False])
 
@@ -175,7 +175,7 @@ class TestATaskOfOnesOwn:
         )  # fmt: skip
         assert measure(model, rooms, 2).final.accuracy.value <= 1
 
-    def test_a_window_says_what_is_solved(self) -> None:
+    def test_a_window_shows_if_a_level_is_solved(self) -> None:
         session = Session(DeadEnds(), "mine", 0, levels=ROOM)
         assert not session.snapshot.solved
         assert session.step() == ""
@@ -223,7 +223,7 @@ class TestATaskOfOnesOwn:
         np.testing.assert_array_equal(population.targets, dead_ends(population.tiles))
         assert (population.members["length"] == population.targets.sum(axis=(1, 2))).all()
 
-    def test_what_training_asks_of_a_task(self):
+    def test_requirements_of_training_on_tasks(self):
         for option, message in {
             "nearest_solution": "is for .*, not dead-ends",
             "guidance": "the task dead-ends brings no",
@@ -236,7 +236,7 @@ def some_path(tiles, path):
     return path.sum(axis=(1, 2)) == solvers.shortest_path(tiles).sum(axis=(1, 2))
 
 
-def test_a_path_that_the_task_calls_optimal_is_measured_against_itself():
+def test_an_optimal_path_is_compared_with_itself():
     tiles = generate(np.random.default_rng(0), 4, 5)
     target = solvers.shortest_path(tiles)
     path = np.stack([target[0], target[1][::-1], np.zeros_like(target[2]), target[3]]).astype(np.float32)
@@ -276,7 +276,7 @@ def test_the_tasks_of_the_package_are_scored_by_machine_code():
 
 
 @for_each("task", [SHORTEST_PATH, DIAMETER])
-def test_names_stay_the_packages(task):
+def test_names_of_the_package_stay_reserved(task):
     assert find_task(task.name) is usual_task(task.n_tiles) is task
     levels = LevelSet(generate(np.random.default_rng(0), 2, 4, endpoints=task.has_endpoints))
     assert task_of_levels(levels) is task
@@ -320,7 +320,7 @@ def test_names_stay_the_packages(task):
         ({"mark": lambda rng, tiles: 1 // 0}, "marked of the task 'own' fails on two levels .* ZeroDivisionError"),
     ],
 )
-def test_a_task_that_makes_no_sense_is_not_registered(changes, message):
+def test_an_inconsistent_task_is_not_registered(changes, message):
     refused(message, lambda: register_task(replace(SHORTEST_PATH, **{"name": "own", **changes})))
     assert list(TASKS) == ["shortest-path", "diameter"]
 
@@ -349,7 +349,7 @@ KEYS = Task(
 
 
 @for_each("level", ["S..", "k.k", "SkS", "S.S", "..."])
-def test_levels_with_more_or_fewer_tiles_of_a_kind_than_declared_are_refused_at_every_door(level, tmp_path):
+def test_levels_with_undeclared_numbers_of_tiles_are_refused_everywhere(level, tmp_path):
     tiles = parse(level, letters=KEYS.letters)[None] if "k" in level else parse(level)[None]
     message = "levels of the task 'keys' have exactly one source and at least one key; level 0 has"
     with registered(KEYS, "MazeKeys-v0"):
@@ -385,7 +385,7 @@ def test_wrong_counts_are_refused(counts, message):
     refused(message, replace, SHORTEST_PATH, counts=counts)
 
 
-def test_the_digest_of_a_task_tells_how_many_tiles_of_a_kind_its_levels_have():
+def test_the_digest_of_a_task_includes_its_numbers_of_tiles():
     marked = replace(KEYS, solve=fixpoint(FREE=lambda see: see.tile(Tile.EMPTY)))
     unmarked = replace(marked, mark=None)
     same = (replace(unmarked, counts={**unmarked.counts, "target": "one"}), replace(unmarked, name="other"))

@@ -13,7 +13,7 @@ from maze_nca_gym.mazes.guidance import branches, first_steps
 from maze_nca_gym.mazes.solvers import eccentricities, shortest_path
 
 
-def test_an_answer_is_walked_to_the_end_that_is_given():
+def test_an_answer_is_walked_to_a_chosen_end():
     levels = generate(np.random.default_rng(0), 20, 12, "loops")
     for level, answer in zip(levels, shortest_path(levels), strict=True):
         path = answer_moves.walked(answer, np.argwhere(level == Tile.TARGET)[0])
@@ -27,7 +27,7 @@ def test_an_answer_is_walked_to_the_end_that_is_given():
     ("task", "solver", "generators"),
     [("shortest-path", first_steps, ("random", "perfect", "loops")), ("diameter", branches, ("perfect",))],
 )
-def test_moves_of_answers_are_those_of_the_solver_and_count_on_the_answer_alone(task, solver, generators):
+def test_moves_agree_with_the_solver_and_count_only_on_the_answer(task, solver, generators):
     task, n_counted = find_task(task), 0
     for generator in generators:
         for size in (5, 12, 13):
@@ -46,7 +46,7 @@ def test_moves_of_answers_are_those_of_the_solver_and_count_on_the_answer_alone(
 
 
 @pytest.mark.usefixtures("forgotten", "without_pictures")
-def test_a_study_is_measured_with_and_without_moves(tmp_path, monkeypatch, capsys):
+def test_studies_with_and_without_moves(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(
         answer_moves.STUDIES,
         "diameter",

@@ -114,7 +114,7 @@ def test_no_loop_lasts_if_its_tiles_are_fewer_than_the_words(maze):
     assert late(automaton, 4, tiles, states).max() <= 0
 
 
-def test_a_loop_of_as_many_tiles_as_words_may_last():
+def test_a_loop_with_as_many_tiles_as_words_may_last():
     automaton = any_state_automaton(3)
     states = loops(automaton, APART)
     wrong = late(automaton, 3, np.repeat(APART[None], len(states), axis=0), states) > 30
@@ -139,7 +139,7 @@ def test_without_the_sequence_loops_last():
     assert not last[:, list(HEALING.signals)[13:]].any()
 
 
-def test_its_network_follows_it_from_any_state():
+def test_the_network_follows_the_automaton_from_any_state():
     automaton = any_state_automaton(4)
     model, certificate = compile_weights(automaton)
     assert certificate.holds
@@ -176,7 +176,7 @@ MORE = [
 
 
 @some_and_all("twins", TWINS, MORE)
-def test_lemmas_are_proven_but_not_of_mutants(twins):
+def test_lemmas_hold_for_the_automaton_but_not_for_mutants(twins):
     automaton = any_state_automaton(4)
     for signal, rule, claim in twins:
         lemmas = Prover(replace(automaton, rules={**RULES, signal: rule}), automaton.theorem).lemmas()

@@ -21,7 +21,7 @@ def mazes(family: str = "loops", n: int = 8, size: int = 7, border: bool = True)
 
 
 @for_each("border", (True, False))
-def test_with_all_tiles_at_once_both_automata_draw_the_same(border):
+def test_both_automata_agree_if_all_tiles_update_at_once(border):
     tiles = mazes(border=border)
     both = zip(ASYNCHRONOUS.trace(tiles), SHORTEST_PATH.trace(tiles), strict=False)
     assert all((one[:, 0] == other[:, 0]).all() for one, other in both)
@@ -112,7 +112,7 @@ def test_rising_signals_survive_any_schedule():
         np.testing.assert_array_equal(result.path, end[:, 0])
 
 
-def test_any_automaton_is_kept_in_step_by_a_clock_modulo_3():
+def test_a_clock_modulo_3_synchronises_any_automaton():
     pytest.importorskip("z3")
     assert all(in_step_lemmas().values())
     refused = [
@@ -127,7 +127,7 @@ def test_any_automaton_is_kept_in_step_by_a_clock_modulo_3():
 
 
 @for_each("name", ("life", "shortest-path", "first-passage", "wall-follower", "dead-ends"))
-def test_tiles_in_step_have_the_state_of_their_time(name):
+def test_synchronised_tiles_have_the_state_of_their_time(name):
     automaton, rng = AUTOMATA[name], np.random.default_rng(0)
     tiles = mazes(n=2) if automaton.task == "shortest-path" else (mazes(n=2) == Tile.WALL).astype(np.uint8)
     trace = [*islice(automaton.trace(tiles), 64)]

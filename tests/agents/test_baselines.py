@@ -20,7 +20,7 @@ from maze_nca_gym.agents.evaluation.statistics import bootstrap
 from tools.publish_model import origin
 
 
-def test_a_row_an_algorithm_and_nothing_is_run_twice(
+def test_each_algorithm_has_a_row_and_runs_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(baselines, "N_TEST", 8)
@@ -60,7 +60,7 @@ def test_a_row_an_algorithm_and_nothing_is_run_twice(
     assert learned_from(str(folder / "model.safetensors")) == ("rewards", about["data"])
 
 
-def test_the_picture_and_the_table_of_the_page_are_of_the_file_beside_it(
+def test_the_picture_and_the_table_show_the_file_of_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     docs = Path(__file__).parents[2] / "docs"
@@ -81,7 +81,7 @@ def test_the_picture_and_the_table_of_the_page_are_of_the_file_beside_it(
 
 
 @for_each("name", list(baselines.ALGORITHMS))
-def test_hyperparameters_that_ship(name: str) -> None:
+def test_included_hyperparameters(name: str) -> None:
     options = baselines.hyperparameters(Path(baselines.__file__).parent / "hyperparameters" / f"{name}.yml")
     assert options["n_timesteps"] == 2_000_000
     rate = baselines.scheduled(options["learning_rate"])
@@ -100,7 +100,7 @@ def test_hyperparameters_that_ship(name: str) -> None:
         "x: !!python/name:os.system",
     ],
 )
-def test_hyperparameters_that_are_none(content: str, tmp_path: Path) -> None:
+def test_invalid_hyperparameters(content: str, tmp_path: Path) -> None:
     (tmp_path / "x.yml").write_text(content)
     refused(r"x\.yml must be YAML with an entry MazeShortestPathRL-v0", baselines.hyperparameters, tmp_path / "x.yml")
 

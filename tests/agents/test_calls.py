@@ -58,7 +58,7 @@ class OwnPath:
 
 
 @pytest.mark.usefixtures("forgotten")
-def test_every_path_can_be_any_object_that_stands_for_one():
+def test_every_path_can_be_any_path_like_object():
     """Call all functions that take a path. They may use only the path's `__fspath__`."""
     level, model = OwnPath("level.npz"), OwnPath("model.safetensors")
     Path("a.map").write_text("type octile\nheight 1\nwidth 2\nmap\n..\n")
@@ -98,7 +98,7 @@ class TestTrain:
         assert torch.get_num_threads() == n_threads
 
     @pytest.mark.usefixtures("forgotten")
-    def test_a_configuration_of_a_class_of_ones_own(self):
+    def test_a_configuration_with_a_custom_class(self):
         class MyNCA(NCA):
             """An NCA under another name."""
 
@@ -119,7 +119,7 @@ class TestEvaluate:
         assert (row.policy, row.metrics.optimal.value, row.n_wrong) == ("ShortestPathNCA", 1, 0)
         assert row.family == {"file": "own.npz", "name": "FourRooms"}.get(as_what, "levels")
 
-    def test_a_mapping_names_policies_and_warnings_say_what_is_missing(self):
+    def test_a_mapping_names_policies_and_warnings_name_missing_parts(self):
         policy = load("shortest-path-bfs")
         policy.guarantees = replace(policy.guarantees, needs_border=True)
         with pytest.warns(UserWarning, match="mine needs a wall around every level"):
@@ -183,7 +183,7 @@ class TestLoad:
         lambda: main(["solve", "--n=2", "--size=4", "--picture=none", "--out=~/typed"]),
     ],
 )
-def test_a_tilde_is_the_home_folder(call, tmp_path_factory, monkeypatch):
+def test_a_tilde_means_the_home_folder(call, tmp_path_factory, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path_factory.getbasetemp() / "home"))
     Path("~").expanduser().mkdir(exist_ok=True)
     call()

@@ -91,7 +91,7 @@ def test_automata_end_with_the_canonical_path_of_their_order(order: str) -> None
         np.testing.assert_array_equal(last[:, ordered.signals["PATH"]], task.solve(levels))
 
 
-def test_the_automaton_that_heals_has_all_signals_and_its_path_an_iteration_later() -> None:
+def test_the_healing_automaton_has_all_signals_and_its_path_one_iteration_later() -> None:
     """The signals come an iteration later, except at the source."""
     shared = [signal for signal in PathSignal if signal != PathSignal.PATH]
     tiles = mazes_of_all_families(5, 3, 7, 8)

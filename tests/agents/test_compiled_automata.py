@@ -168,7 +168,7 @@ def parity(see):
     return (at_least(1, walls) & ~at_least(2, walls)) | (at_least(3, walls) & ~at_least(4, walls))
 
 
-def test_a_rule_that_is_no_threshold_is_split():
+def test_a_rule_that_is_not_a_threshold_is_split():
     automaton = of(parity)
     split = separated(automaton)
     assert [signal.name for signal in split.signals] == ["PATH", "BIT_1", "BIT_2", "BIT_3", "BIT_4"]
@@ -190,7 +190,7 @@ def test_a_part_has_a_name_of_its_own():
     np.testing.assert_array_equal(paths(automaton, tiles, 2), paths(of(parity), tiles, 2))
 
 
-def test_parts_that_join_sums_get_signals():
+def test_parts_that_combine_sums_get_signals():
     def mixed(see):
         walls, empty = ([see.tile(kind, tap) for tap in "ULDR"] for kind in (Tile.WALL, Tile.EMPTY))
         several = threshold([(2, walls[0]), (1, walls[1]), (1, walls[2])], 2)
@@ -274,7 +274,7 @@ def either(see):
         pytest.param(of(either, settles=False), 4, marks=pytest.mark.slow),
     ],
 )
-def test_parts_of_a_rule_get_signals_and_all_is_slower(automaton, pace):
+def test_parts_of_a_rule_get_signals_and_cost_iterations(automaton, pace):
     slow = helped(automaton)
     assert (slow.pace, slow.slows) == (pace, automaton)
     model, certificate = compile_weights(separated(slow))
@@ -304,7 +304,7 @@ def test_rules_beyond_networks_are_refused():
         helped(of(parity, path=parity, heals=True))
 
 
-def test_an_automaton_that_reads_kinds_that_another_task_lacks_is_not_correct_there():
+def test_an_automaton_may_not_read_kinds_that_a_task_lacks():
     assert not _is_correct(SHORTEST_PATH, "diameter", StepBound(per_tile=9))
 
 

@@ -137,7 +137,7 @@ def trained(out: str, compile: Any = "auto", **options: Any) -> tuple[bytes, dic
         (None, False, "updates by plain PyTorch; one takes 500 ms by plain PyTorch; torch.compile failed: no compi"),
     ],
 )
-def test_the_faster_way_is_used_also_after_resuming(factor, compiled, said, backend, leaky, monkeypatch, capsys):
+def test_a_resumed_run_uses_the_faster_way(factor, compiled, said, backend, leaky, monkeypatch, capsys):
     def seconds(run: Any, batches: Any) -> float:
         assert [len(batch) for batch in batches] == [4, 4]
         if factor is None and run.compiled:
@@ -192,7 +192,7 @@ def graphs(monkeypatch) -> list[tuple[Any, ...]]:
         {"evolve": True, "capacity": 8, "evolve_every": 2, "n_offspring": 4, "sizes": (6,)},
     ],
 )
-def test_rollouts_are_recorded_once_a_kind_and_replayed(options, graphs, leaky, monkeypatch):
+def test_rollouts_of_each_kind_are_recorded_once_and_replayed(options, graphs, leaky, monkeypatch):
     options = {"n_updates": 8, **options}
     with monkeypatch.context() as patch:
         patch.setattr(loop, "update", lambda *_: 1 / 0)
@@ -228,7 +228,7 @@ GRAPHS = {"compile": "graphs"}
 
 
 @pytest.mark.parametrize("run", [partial(train, **GRAPHS), partial(sweep, {"options": GRAPHS, "seeds": [0, 1]})])
-def test_cuda_graphs_are_refused_elsewhere_before_anything_is_written(run, tmp_path):
+def test_without_a_gpu_cuda_graphs_are_refused_before_anything_is_written(run, tmp_path):
     needed = "compile=graphs records CUDA graphs, which need a CUDA GPU and a single process; on "
     refused(re.escape(f"{needed}cpu it can be True, False or auto"), run, out=tmp_path / "run", device="cpu")
     assert not (tmp_path / "run").exists()
@@ -238,7 +238,7 @@ def test_cuda_graphs_are_refused_elsewhere_before_anything_is_written(run, tmp_p
     refused(re.escape(f"{needed}2 processes on cuda:1 it can be True, False or auto"), check_compile, "graphs", pair)
 
 
-def test_the_measurement_changes_nothing_and_machine_code_needs_none(backend, leaky, monkeypatch, capsys):
+def test_the_measurement_has_no_side_effects_and_machine_code_needs_none(backend, leaky, monkeypatch, capsys):
     monkeypatch.setattr(compiling, "ENOUGH", 1e9)
     options = {"pool_size": 8, "pool_steps": (2, 3)}
     assert trained("measured", **options)[0] == trained("plain", False, **options)[0]

@@ -61,7 +61,7 @@ def test_the_order_on_many_mazes(n_mazes, height, width):
 
 
 @for_each("family", FAMILIES)
-def test_it_is_finished_within_two_steps_a_tile_and_stays_so(family):
+def test_it_finishes_within_two_steps_per_tile_and_stays_finished(family):
     policy = DepthFirstNCA()
     tiles = sample(np.random.default_rng(2), family, 4, 9, 8)
     maze = mazes(*tiles)

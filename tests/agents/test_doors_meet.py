@@ -249,7 +249,7 @@ def test_another_task_is_refused_before_the_first_update(
         (Unwritable, "of a model of class Unwritable do not make it again: .* not JSON serializable"),
     ],
 )
-def test_a_class_that_could_not_be_saved_is_refused_when_it_is_registered(model: type[Policy], message: str) -> None:
+def test_registering_a_class_that_cannot_be_saved_is_refused(model: type[Policy], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         register_model(model)
     assert model.__name__ not in MODELS
@@ -263,13 +263,13 @@ def test_only_a_class_with_a_task_argument_is_saved_for_another_task(tmp_path: P
     assert load_model(save_model(for_task(NCA(4, 8), "nearest-target"), tmp_path / "ours")).task == "nearest-target"
 
 
-def test_a_class_that_passes_options_on_gets_those_of_the_run() -> None:
+def test_a_class_that_forwards_options_receives_the_options_of_the_run() -> None:
     model = configured(Passing, "shortest-path").make_model()
     assert (model.n_iterations, model.unbounded) == (3, 2)
     assert configured(PassingMLP, "shortest-path").make_model().size == (5, 5)
 
 
-def test_an_automaton_reads_the_kinds_of_tile_of_its_task_alone() -> None:
+def test_an_automaton_reads_only_the_kinds_of_tile_of_its_task() -> None:
     gate = Kind("gate", "g", "#cc79a7")
     register_task(
         Task(

@@ -212,7 +212,7 @@ class TestResults:
         assert first.n_mazes == again.n_mazes
         assert not np.array_equal(first.failure.found, other.failure.found)
 
-    def test_the_time_decides_how_far_the_search_comes_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_time_limit_changes_only_the_extent_of_the_search(self, monkeypatch: pytest.MonkeyPatch) -> None:
         clock = iter(range(10**6))
         monkeypatch.setattr("maze_nca_gym.agents.doubting.searching.time.monotonic", lambda: next(clock) / 10)
         places = [doubt("shortest-path-bfs", **QUICK | {"seconds": seconds}).place for seconds in (0.01, 1.5, 2.5)]
@@ -247,7 +247,7 @@ def smaller(tiles: Tiles) -> list[Tiles]:
 
 class TestShrinking:
     @for_each("name", ["short", "nca-shortest-path-baseline", "odd"])
-    def test_without_any_part_the_policy_is_correct(self, name: str) -> None:
+    def test_without_any_single_part_the_policy_is_correct(self, name: str) -> None:
         policy = {"short": Short(), "odd": Square()}.get(name) or load(name)
         result = doubt(policy, **QUICK | {"tiles": 1, "sizes": (8, 11)}, steps=48)
         assert result.failure is not None
@@ -448,7 +448,7 @@ class TestPoliciesOfOnesOwn:
 
 class TestCtrlC:
     @for_each("where", ["search", "shrinking"])
-    def test_it_reports_what_was_found(
+    def test_it_reports_failures(
         self, where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         def interrupted(bar: Any, done: int, note: str = "") -> None:
@@ -479,7 +479,7 @@ class TestPage:
         assert max(record["cpu_seconds"] for record in results.values()) < 60
 
     @for_each("name", ["nca-shortest-path-small", "gcn-shortest-path-baseline", "nca-shortest-path-healing"])
-    def test_its_mazes_are_failures_between_two_ways(self, name: str) -> None:
+    def test_its_mazes_are_failures_with_two_ways(self, name: str) -> None:
         failure = json.loads(make_doubts.RESULTS.read_text(encoding="utf-8"))[name]["failure"]
         tiles = parse("\n".join(failure["maze"]))
         assert not run_until_solved(load(name), tiles[None]).solved.any()

@@ -31,7 +31,7 @@ class Halves(Policy):
         return torch.nn.functional.conv2d(inputs, program.kernel, program.bias, padding=1).relu()
 
 
-def test_a_policy_of_ones_own_goes_through_the_same_list():
+def test_a_custom_policy_uses_the_same_list():
     policy, maze = Halves(), mazes(3, 5, 6)
     assert engines.engine_for(policy, maze) is engines.MACHINE_CODE
     states = rollout(policy, maze, [2, 5])
@@ -56,7 +56,7 @@ def test_only_iterations_that_gain_from_threads_run_on_several(gains):
     assert numbers_of_threads == [3 if gains else 1] * 2
 
 
-def test_an_engine_of_ones_own_joins_the_list():
+def test_a_custom_engine_joins_the_list():
     class Nothing:
         def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
             return policy.n_channels == 2

@@ -44,7 +44,7 @@ def run(policy, env, n_steps):
     return info, terminated, truncated
 
 
-def test_options_are_passed_on_and_replace_what_the_policy_chooses():
+def test_options_are_forwarded_and_replace_choices_of_the_policy():
     policy = load("shortest-path-bfs")
     env = policy.make_env(size=(4, 7), generator="perfect", n_channels=20, channel_names=["path"], render_mode="ansi")
     assert env.action_space.shape == (20, 6, 9)
@@ -180,11 +180,11 @@ class TestLevelsThatThePolicyIsMeantFor:
         assert find_policy(path).family == "loops"
         assert facts(load(path))["levels"] == "loops 9 x 9"
 
-    def test_a_family_that_is_not_known_here(self):
+    def test_an_unknown_family(self):
         with pytest.raises(ValueError, match=r"unknown family of levels 'lops'.* Did you mean 'loops'"):
             Still(guarantees=Guarantees(family="lops")).make_env()
 
-    def test_training_states_them(self):
+    def test_training_stores_them(self):
         for options, family, size in (
             ({}, None, None),
             ({"families": ("perfect",), "sizes": (8,)}, "perfect", 8),
@@ -211,7 +211,7 @@ def finals(policy, n, **options):
 
 
 @for_each("name", list_policies(all=True))
-def test_readmes_ten_lines_end_solved_for_every_policy_as_often_as_the_list_says(name):
+def test_the_readme_example_solves_as_many_levels_as_listed_with_every_policy(name):
     policy, info = load(name), find_policy(name)
     if policy.output in DRAWINGS:  # environments score a single path, which these do not draw
         assert facts(policy)["drawing"].startswith("draws ")

@@ -89,20 +89,20 @@ def visits_in_order(policy: Policy, tiles: Tiles) -> bool:
 
 
 @for_each("slip", PATH_SLIPS)
-def test_slips_in_the_shortest_path(slip):
+def test_errors_in_the_printed_shortest_path(slip):
     tiles = parse(PATH_SLIPS[slip])
     assert finds_all_paths(literal.PathFinder(), tiles), "correct but for the slip"
     assert not finds_all_paths(slip(), tiles)
 
 
 @for_each("slip", SEARCH_SLIPS)
-def test_slips_in_the_depth_first_search(slip):
+def test_errors_in_the_printed_depth_first_search(slip):
     tiles = parse(SEARCH_SLIPS[slip])
     assert visits_in_order(literal.DepthFirst(), tiles), "correct but for the slip"
     assert not visits_in_order(slip(), tiles)
 
 
-def test_each_erratum_of_the_page_has_a_slip_but_for_two_that_it_names():
+def test_each_erratum_of_the_page_has_a_test_except_two_that_are_named():
     """One of the two errata changes nothing, because only the sum of rank and direction is read. The other concerns a
     channel that no automaton of this package has.
     """
@@ -117,7 +117,7 @@ def test_each_erratum_of_the_page_has_a_slip_but_for_two_that_it_names():
         assert visits_in_order(literal.SearchDirectionCounts(), parse(slip))
 
 
-def test_the_printed_functions_differ_where_it_matters():
+def test_the_printed_step_and_sawtooth_give_wrong_values():
     x = torch.tensor([-2.0, 0.0, 2.0])
     assert literal.printed_step(x).tolist() == [0, 1, 1]
     assert literal.printed_sawtooth(x, 0).tolist() == [0, -1, 1]

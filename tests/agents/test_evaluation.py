@@ -65,17 +65,17 @@ class TestIntervals:
         intervals = [mean(rng.exponential(size=400)) for _ in range(1000)]
         assert 0.925 < np.mean([i.low <= 1 <= i.high for i in intervals]) < 0.975
 
-    def test_groups_that_are_alike_count_once(self):
+    def test_groups_with_equal_values_count_once(self):
         rng = np.random.default_rng(1)
         group_values = [rng.random(60) < 0.8 for _ in range(1000)]  # 60 groups, each all correct or all wrong
         intervals = [proportion(np.repeat(groups, 33), 60) for groups in group_values]
         assert 0.925 < np.mean([i.low <= 0.8 <= i.high for i in intervals]) < 0.975
         assert intervals[0] == proportion(group_values[0])
 
-    def test_no_interval_reaches_beyond_the_most_that_a_value_can_be(self):
+    def test_no_interval_exceeds_the_range_of_the_value(self):
         assert mean(np.array([1.0, 1, 0.7]), most=1) == Estimate(pytest.approx(0.9), pytest.approx(0.704, abs=1e-5), 1)
 
-    def test_intervals_of_correlations_are_fishers(self):
+    def test_intervals_of_correlations_agree_with_fisher(self):
         values = [-0.10, -0.95, 0.80]
         low, high = fisher(values)
         z = np.arctanh(values)
@@ -110,7 +110,7 @@ class TestIterations:
         assert default_steps(NCA(4, 4, n_iterations=64), targets) == expected
         assert default_steps(NCA(4, 4, shared_weights=False, n_iterations=5), targets) == 5
 
-    def test_a_number_of_ones_own_comes_before_two_a_tile_and_a_bound_before_both(self):
+    def test_bounds_precede_numbers_and_numbers_precede_two_iterations_per_tile(self):
         targets, policy = np.ones((1, 18, 18), bool), Oracle()
         assert default_steps(NCA(4, 4, n_iterations=None), targets) == default_steps(policy, targets) == 2 * 324
         policy.guarantees = Guarantees(n_iterations=24)
@@ -123,14 +123,14 @@ class TestIterations:
         for name in ("shortest-path-bfs", "depth-first", "diameter"):
             assert default_steps(load(name), targets) == load(name).guarantees.enough_steps(10, 12)
 
-    def test_weights_that_are_not_shared_are_for_so_many_iterations(self):
+    def test_unshared_weights_set_the_number_of_iterations(self):
         policy = NCA(4, 4, shared_weights=False, n_iterations=5)
         check_steps(policy, 5)
         refused(r"has weights for 5 iterations, .* it cannot run for 6", measure, policy, SMALL, 6)
 
 
 class TestEvaluate:
-    def test_what_an_exact_policy_gets(self):
+    def test_iterations_of_exact_policies(self):
         evaluation = measure(load("shortest-path-bfs"), SMALL)
         assert evaluation.n_levels == 60
         assert evaluation.final.accuracy == Estimate(1, 1, 1)
@@ -161,11 +161,11 @@ class TestEvaluate:
         policy = load("nca-shortest-path-hinted")
         assert measure(policy, SMALL, 20, batch=batch).agreement == measure(policy, SMALL, 20).agreement
 
-    def test_asked_for_steps(self):
+    def test_requested_steps(self):
         evaluation = measure(Counts(), SMALL, 30, steps=[5, 9])
         assert [point.step for point in evaluation.curve] == [5, 9, 30]
 
-    def test_a_rollout_ends_where_it_rests(self):
+    def test_a_rollout_ends_at_a_fixed_point(self):
         assert [point.step for point in measure(Oracle(), SMALL, 1000).curve] == [1, 2, 3]
         assert measure(Counts(), SMALL, 100).curve[-1].step == 100
 
@@ -288,7 +288,7 @@ def test_a_named_set_is_described_by_the_levels_that_are_taken():
     assert first_levels("perfect-9", None).config["n"] == len(first_levels("perfect-9", None))
 
 
-def test_f1_and_iou_are_those_of_sets_of_tiles():
+def test_f1_and_iou_agree_with_sets_of_tiles():
     rng = np.random.default_rng(0)
     for shape in ((20, 4, 5), (20, 2, 4, 5)):
         paths, targets = rng.random((2, *shape)) < rng.random((20,) + (1,) * (len(shape) - 1))

@@ -71,7 +71,7 @@ class TestCycles:
 
 
 class TestCorruption:
-    def test_so_many_entries_get_values_of_other_tiles_of_their_channel(self):
+    def test_corrupted_entries_get_values_of_other_tiles_of_their_channel(self):
         state = torch.arange(2 * 3 * 40 * 50).view(2, 3, 40, 50).float()
         for fraction in FRACTIONS:
             corrupted = corrupt(state, fraction, 7)
@@ -80,7 +80,7 @@ class TestCorruption:
             assert (corrupted // 2000 == state // 2000).all()
             assert (changed > 0).all()
 
-    def test_it_depends_on_the_level_alone(self):
+    def test_it_depends_only_on_the_level(self):
         state = torch.rand(4, 3, 9, 9, generator=torch.Generator().manual_seed(0))
         corrupted = corrupt(state, 0.1, 5)
         torch.testing.assert_close(torch.cat([corrupt(state[:1], 0.1, 5), corrupt(state[1:], 0.1, 6)]), corrupted)
@@ -90,7 +90,7 @@ class TestCorruption:
         state = torch.arange(20.0).view(1, 1, 4, 5)
         assert (corrupt(state, 0.01, 3) != state).sum() == 1
 
-    def test_what_heals_and_what_does_not(self):
+    def test_policies_that_heal_and_policies_that_do_not(self):
         assert [c.after.complete.value for c in stability(Oracle()).corruption] == [1, 1, 1, 1]
         corruption = stability(Freezes()).corruption
         frozen = [c.after.complete.value for c in corruption]
@@ -106,7 +106,7 @@ class TestEdits:
         assert len(rows) == len(edited) > 10
         return levels.tiles[rows], edited
 
-    def test_an_opened_wall_is_a_shorter_way(self):
+    def test_an_opened_wall_makes_a_shorter_way(self):
         for before, after in zip(*self.edited("wall opened"), strict=True):
             ((row, col),) = np.argwhere(before != after)
             assert (before[row, col], after[row, col]) == (Tile.WALL, Tile.EMPTY)
@@ -130,7 +130,7 @@ class TestEdits:
             assert distance_grid(before, place_of(before, Tile.SOURCE))[target] > 0
 
     @for_each("name", ["wall opened", "wall closed"])
-    def test_the_diameter_is_another(self, name):
+    def test_the_diameter_changes(self, name):
         for before, after in zip(*self.edited(name, DIAMETER), strict=True):
             path = frozenset((int(row), int(col)) for row, col in np.argwhere(canonical_diameter(before)))
             assert path in optimal_diameters(before)
@@ -140,7 +140,7 @@ class TestEdits:
         assert list(edits_of(SHORTEST_PATH)) == ["wall opened", "wall closed", "target moved"]
         assert list(edits_of(DIAMETER)) == ["wall opened", "wall closed"]
 
-    def test_the_place_in_the_set_seeds_them(self):
+    def test_the_index_in_the_set_is_their_seed(self):
         _, first = self.edited("target moved")
         _, same = self.edited("target moved")
         _, other = self.edited("target moved", first=1)
@@ -148,7 +148,7 @@ class TestEdits:
         assert (first != other).any()
 
     @for_each("name", ["wall opened", "wall closed", "target moved"])
-    def test_where_nothing_can_be_edited(self, name):
+    def test_levels_without_possible_edits(self, name):
         tiles = parse("####\n#ST#\n####")[None]
         rows, edited = edit_levels(name, SHORTEST_PATH, tiles, SHORTEST_PATH.solve_all(tiles), 0)
         assert rows.shape == (0,)

@@ -74,7 +74,7 @@ def kernel_of(content):
 
 
 @for_each("name", ["../../up", "/tmp/up", "a/b", "..", ".", "", "a\\b", "\x1b[2Jx", "a\0", "\udcff"])
-def test_a_name_is_no_path(name, tmp_path, monkeypatch):
+def test_a_name_may_not_be_a_path(name, tmp_path, monkeypatch):
     (tmp_path / "a" / "b").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "a" / "b")
     with pytest.raises(ValueError, match=r"name must be the name of a file in the current folder if out is not given"):
@@ -194,9 +194,7 @@ class TestFiles:
             (Unsaid(), ["json", "torchscript"], "no other format can store it. If all .*: stationary_from = 0$"),
         ],
     )
-    def test_what_a_format_cannot_hold_is_refused_and_the_message_says_which_can(
-        self, policy, kinds, message, tmp_path
-    ):
+    def test_unsupported_content_is_refused_with_a_format_that_supports_it(self, policy, kinds, message, tmp_path):
         for kind in kinds:
             refused(message, export, policy, tmp_path / "policy", kind)
         assert not list(tmp_path.iterdir())

@@ -63,7 +63,7 @@ def test_a_figure_is_the_same_file_in_every_format(tmp_path, suffix, start):
 
 
 @for_each(("printed", "inches"), [("column", 3.35), ("page", 6.9), (2, 2)])
-def test_in_print_a_figure_is_as_wide_as_asked_for_and_its_text_as_large_as_a_captions(tmp_path, printed, inches):
+def test_a_printed_figure_has_the_chosen_width_and_text_of_caption_size(tmp_path, printed, inches):
     with figure(tmp_path / "any.pdf", 13, 4, "a title", printed=printed) as fig:
         all_axes = panels(fig, 3, 3)
         bar_places(all_axes[2], ["one\nthing", "another\nthing", "more", "and\nmore"], 2)
@@ -117,7 +117,7 @@ def test_axes_of_fractions_counts_and_sizes_and_groups_of_bars(tmp_path):
 
 
 @for_each(("policies", "sizes", "title"), [("ab", [8], ""), ("ab", [8, 16], ""), ("a", [8, 16], "a"), ("a", [8], "")])
-def test_a_line_is_seen_behind_another_on_its_place_and_the_legend_says_of_what_it_is(policies, sizes, title):
+def test_equal_lines_stay_visible_and_are_named_in_the_legend(policies, sizes, title):
     results = [SimpleNamespace(policy=policy, size=size) for policy in policies for size in sizes]
     looks = _Looks(results, ("policy", "size"))
     for one, other in combinations(map(looks.of, results), 2):
@@ -170,9 +170,7 @@ def test_the_title_of_an_evolution_stands_over_the_panel_in_the_middle(tmp_path,
 
 
 @for_each(("weights", "ticks"), [([4000], {"10k"}), ([4000, None], {"10k", "not\nstated"})])
-def test_a_leaderboard_of_few_rows_is_a_small_picture_with_room_for_what_there_is(
-    tmp_path, monkeypatch, weights, ticks
-):
+def test_a_leaderboard_with_few_rows_is_a_small_picture(tmp_path, monkeypatch, weights, ticks):
     entries = [SimpleNamespace(weights=n, supervision="answers", searches=False) for n in weights]
     rows = [(SimpleNamespace(name=f"n{i}", entry=entry, is_ours=True), 100.0) for i, entry in enumerate(entries)]
     path = tmp_path / "any.png"
@@ -188,7 +186,7 @@ def test_a_strip_has_a_panel_and_a_caption_for_each_picture(tmp_path):
     assert strip(tmp_path / "strip.png", pictures, ["a", "b", "c"], "title").stat().st_size > 1000
 
 
-def test_a_strip_draws_what_is_the_same_picture_once(tmp_path, monkeypatch):
+def test_a_strip_draws_equal_pictures_once(tmp_path, monkeypatch):
     one, other = (np.full((4, 4, 3), colour, np.uint8) for colour in (0, 200))
     pictures = []
     monkeypatch.setattr(Axes, "imshow", lambda axes, picture, **_: pictures.append((axes, picture)))

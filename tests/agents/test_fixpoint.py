@@ -302,7 +302,7 @@ def test_relations_have_other_names_than_answers(forgotten):
         grown("own")
 
 
-def test_without_a_specification_kinds_and_directions_are_tried_and_at_last_own_rules(automaton, forgotten):
+def test_without_a_specification_several_candidates_are_tried(automaton, forgotten):
     for world, worth in (("fire", ""), ("rook", "in terms of its own rules alone")):
         automaton_of_world = automaton(world)
         mute = register_task(
@@ -314,7 +314,7 @@ def test_without_a_specification_kinds_and_directions_are_tried_and_at_last_own_
         assert bool(proof.worth) == bool(worth)
 
 
-def test_a_tap_more_or_several_starts_make_other_distances():
+def test_another_tap_and_several_starts_change_distances():
     for tiles in mazes_to_try(find_task("shortest-path"))[::4]:
         assert not broken_axioms(distance(SOURCE, several=False), tiles)
     both = np.array([[[SOURCE, SOURCE]]], np.uint8)
@@ -354,7 +354,7 @@ def test_the_stages_of_relations_are_the_theorem_of_their_automaton(task, forgot
 
 
 @some_and_all("seeds", range(4), range(4, 104))
-def test_every_automaton_that_is_grown_has_a_verdict(seeds, forgotten):
+def test_every_random_automaton_has_a_verdict(seeds, forgotten):
     for seed in seeds:
         task = register_task(random_task(seed))
         assert prove(grown(task)).verdict == "correct", seed

@@ -94,7 +94,7 @@ def test_sparse_and_dense_states_lead_to_the_same_bits(arguments, bias, n_channe
 
 
 @for_each("value", [-1.0, 0.01])
-def test_states_without_any_zeros_or_without_anything_else(value):
+def test_states_with_no_zeros_or_only_zeros(value):
     nca, maze = network(32, gain=1e-3), mazes(2, 6, 6)
     with torch.no_grad():
         nca.biases[0].fill_(value)
@@ -140,7 +140,7 @@ def networks(draw) -> NCA:
 
 
 @pytest.mark.parametrize("n", [40, pytest.param(400, marks=pytest.mark.slow)])
-def test_states_and_gradients_are_autograds_for_any_network(n):
+def test_states_and_gradients_agree_with_autograd_for_any_network(n):
     settings(max_examples=n)(given(data=st.data())(check_any_network))()
 
 
@@ -162,7 +162,7 @@ def check_any_network(data):
 @pytest.mark.parametrize("arguments", KERNELS, ids=str)
 @for_each("share", [NEVER, layout.SPARSE, ALWAYS])
 @for_each(("n_channels", "size"), [(32, (6, 5)), (27, (3, 11)), (60, (1, 4)), (64, (4, 1)), (43, (2, 7)), (7, (5, 6))])
-def test_states_and_gradients_are_autograds_for_every_kernel(n_channels, size, share, arguments):
+def test_states_and_gradients_agree_with_autograd_for_every_kernel(n_channels, size, share, arguments):
     nca, maze = network(n_channels, **arguments), mazes(2, *size)
     with sparse_up_to(share):
         for start, state in ((0, None), (2, noise(2, n_channels, *size))):
@@ -172,7 +172,7 @@ def test_states_and_gradients_are_autograds_for_every_kernel(n_channels, size, s
 
 
 @pytest.mark.parametrize("make", [lambda: network(6), lambda: Other(4, 6)], ids=["machine code", "PyTorch"])
-def test_gradients_that_may_not_grow_at_all_are_those_of_single_iterations(make):
+def test_without_growth_gradients_agree_with_single_iterations(make):
     nca, maze = make(), mazes(3, 4, 5)
     actual = gradients(nca, rollout(nca, maze, KEEP, growth=0))
     before = [rollout(nca, maze, [step - 1])[0].detach() for step in KEEP]
@@ -181,7 +181,7 @@ def test_gradients_that_may_not_grow_at_all_are_those_of_single_iterations(make)
 
 
 @pytest.mark.parametrize("make", [lambda: network(6), lambda: Other(4, 6)], ids=["machine code", "PyTorch"])
-def test_gradients_explode_only_where_they_may(make):
+def test_gradients_explode_only_without_a_limit(make):
     nca, maze = make(), mazes(3, 4, 5)
     with torch.no_grad():
         nca.weights[0].abs_()  # hence each iteration multiplies states, and gradients on their way back
@@ -285,7 +285,7 @@ def test_nan_stays_nan(share, max_pool):
         assert states[1].isnan().any()
 
 
-def test_the_first_channels_alone():
+def test_only_the_first_channels():
     nca, maze = network(11), mazes(3, 4, 5)
     states = rollout(nca, maze, [3, 6])
     paths = rollout(nca, maze, [3, 6], n_returned=2)
@@ -304,14 +304,14 @@ def test_rollouts_that_overlap_in_time_have_histories_of_their_own():
             assert all(map(torch.equal, gradients(nca, states), correct))
 
 
-def test_a_state_given_leaves_no_trace_in_the_next_rollout():
+def test_an_initial_state_does_not_change_the_next_rollout():
     nca, maze = network(7), mazes(3, 4, 5)
     expected = gradients(nca, rollout(nca, maze, [6]))
     gradients(nca, rollout(nca, maze, [6], noise(3, 7, 4, 5)))
     assert all(map(torch.equal, gradients(nca, rollout(nca, maze, [6])), expected))
 
 
-def test_maps_of_as_much_memory_but_another_shape_leave_no_trace():
+def test_maps_of_equal_size_and_another_shape_do_not_change_the_next_rollout():
     """Maps of 3 x 3 and of 8 x 1 tiles use equally much memory, but need zeros at different places."""
     nca, maze, state = network(7), mazes(3, 8, 1), noise(3, 7, 8, 1)
     expected_states, expected = in_double(nca, maze, (2, 6), state, 0)
@@ -321,7 +321,7 @@ def test_maps_of_as_much_memory_but_another_shape_leave_no_trace():
     assert_near(gradients(nca, states), expected, 2e-5)
 
 
-def test_a_history_is_gone_after_use():
+def test_a_history_is_freed_after_use():
     nca, maze = network(7), mazes(3, 4, 5)
     loss = rollout(nca, maze, [6])[0].sum()
     loss.backward(retain_graph=True)
@@ -333,7 +333,7 @@ def test_a_history_is_gone_after_use():
 
 
 @for_each("source", [0, 1])
-def test_what_needs_a_gradient_gets_it_from_pytorch_and_stays_as_it_is(source):
+def test_inputs_that_need_a_gradient_use_pytorch_and_stay_unchanged(source):
     nca, inputs = network(7), [mazes(3, 4, 5), noise(3, 7, 4, 5).abs()]
     before = [tensor.clone() for tensor in inputs]
     inputs[source].requires_grad_()
@@ -387,7 +387,7 @@ def test_everything_else_runs_in_pytorch(model):
 
 
 @pytest.mark.gpu
-def test_a_gpu_runs_no_machine_code_of_the_cpu():
+def test_a_gpu_does_not_run_machine_code_of_the_cpu():
     nca, maze = network(6), mazes(3, 4, 5)
     expected = rollout(nca, maze, [5])[0].detach()
     nca.cuda()
@@ -435,7 +435,7 @@ def run_python(code: str) -> str:
     return result.stdout
 
 
-def test_the_next_process_imports_neither_compiler_nor_graphs_and_then_finds_the_machine_code():
+def test_the_next_process_finds_the_machine_code_without_importing_the_compiler():
     in_machine_code(NCA(4, 6), mazes(1, 2, 2))
     code = """
 import sys, maze_nca_gym.agents.rollouts.fused, maze_nca_gym.agents.policies.learned
@@ -448,7 +448,7 @@ for kernel in vars(compiled()).values():
 
 
 @pytest.mark.slow  # its small twin is of the kernels for mazes, in test_compiling.py
-def test_without_a_place_for_the_cache_it_compiles_all_the_same():
+def test_it_compiles_without_a_folder_for_the_cache():
     code = """
 from numba.core import caching
 caching.CacheImpl._locator_classes = []

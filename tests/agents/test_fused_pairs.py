@@ -128,7 +128,7 @@ def test_machines_without_such_instructions_leave_autocast_to_pytorch(monkeypatc
             assert not in_machine_code(nca, maze)
 
 
-def test_an_exact_network_still_says_why_it_refuses_autocast(monkeypatch):
+def test_an_exact_network_refuses_autocast_with_a_reason(monkeypatch):
     monkeypatch.setattr(vectors, "MULTIPLIES_PAIRS", True)
     nca = load("nca-diameter-exact-weights")
     with torch.autocast("cpu", torch.bfloat16), pytest.raises(ValueError, match="rounds too much"):
@@ -182,7 +182,7 @@ def test_numbers_are_rounded_as_pytorch_rounds_them(is_native, monkeypatch):
 
 
 @native
-def test_pairs_are_of_a_tile_and_the_next(is_native, monkeypatch):
+def test_pairs_join_adjacent_tiles(is_native, monkeypatch):
     code, channels = machine_code(is_native, monkeypatch), 2 * vectors.LANES
     tiles = np.random.default_rng(1).normal(size=(5, channels)).astype(np.float32)
     out = np.zeros_like(tiles)

@@ -56,7 +56,7 @@ def test_states_go_to_the_nodes_and_back():
 
 
 @for_each("model", [GCN, GAT, partial(GAT, edge_features=True)])
-def test_messages_take_one_move_an_iteration_and_never_pass_a_wall(model):
+def test_messages_move_one_tile_per_iteration_and_never_through_walls(model):
     tiles = parse("""
         S.#..
         #.#.#
@@ -78,7 +78,7 @@ def test_messages_take_one_move_an_iteration_and_never_pass_a_wall(model):
 
 
 @for_each("model", [GCN, GAT])
-def test_walls_keep_state_0_whatever_they_had(model):
+def test_walls_return_to_state_0(model):
     tiles = sample(np.random.default_rng(2), "random 0.3", 3, 4, 5)
     state = torch.randn(3, 4, 4, 5, generator=torch.Generator().manual_seed(2))
     maze, wall = torch.from_numpy(one_hot(tiles, 4)), torch.from_numpy(tiles == Tile.WALL)[:, None]
@@ -128,7 +128,7 @@ def test_maps_of_another_device_give_the_states_and_gradients_of_graphs(model, p
         (partial(GAT, edge_features=True), True),
     ],
 )
-def test_a_turned_maze_gives_the_turned_state_unless_edges_have_features(model, tells_directions_apart, turn):
+def test_a_rotated_maze_has_the_rotated_state_unless_edges_have_features(model, tells_directions_apart, turn):
     tiles, policy = sample(np.random.default_rng(5), "random 0.3", 3, 4, 5), model(4, 6)
     maze, state = (
         torch.from_numpy(one_hot(tiles, 4)),

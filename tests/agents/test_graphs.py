@@ -101,7 +101,7 @@ def test_the_proven_network_is_correct_on_ten_thousand_random_graphs() -> None:
     check_on_random_graphs(10_000, seed=1)
 
 
-def test_a_level_is_a_graph_on_which_all_is_as_on_the_grid(rng: np.random.Generator) -> None:
+def test_a_level_as_a_graph_gives_the_same_results(rng: np.random.Generator) -> None:
     tiles, policy = generate(rng, 8, 9), load("nca-shortest-path")
     for level, path in zip(tiles, shortest_path(tiles, "DLRU"), strict=True):
         assert (Graph.of(level).shortest_path(order="DLRU") == path).all()
@@ -119,7 +119,7 @@ def test_a_level_is_a_graph_on_which_all_is_as_on_the_grid(rng: np.random.Genera
     assert all((one == other).all() for one, other in zip(*traces, strict=True))
 
 
-def test_a_world_of_ones_own_off_the_grid(rng: np.random.Generator, forgotten: None) -> None:
+def test_a_custom_world_on_graphs(rng: np.random.Generator, forgotten: None) -> None:
     def burns(see: Any) -> Any:
         near = see("BURNS", "U") | see("BURNS", "L") | see("BURNS", "D") | see("BURNS", "R")
         return see.tile(Tile.SOURCE) | (near & ~see.tile(Tile.WALL) & ~see.tile(4))
@@ -329,7 +329,7 @@ class Somewhere(IntEnum):
     PATH, SOME = range(2)
 
 
-def test_where_nothing_leads_a_pooled_signal_is_not_what_neighbours_agree_on() -> None:
+def test_a_pooled_signal_can_differ_between_tiles_without_moves() -> None:
     joined = distance(Tile.SOURCE, free=lambda picture, at: picture.inside(at))  # on a grid, from every tile
 
     def signals(picture: Any, at: Any, t: Any) -> Any:
@@ -352,7 +352,7 @@ def test_where_nothing_leads_a_pooled_signal_is_not_what_neighbours_agree_on() -
     assert [claim in claims for claims in refused] == [False, True], refused
 
 
-def test_what_a_tile_of_a_graph_holds_is_in_a_world_of_the_certificate(rng: np.random.Generator) -> None:
+def test_states_of_tiles_of_graphs_are_worlds_of_the_certificate(rng: np.random.Generator) -> None:
     from maze_nca_gym.agents.automata.networks.patches import signals_of
     from maze_nca_gym.agents.automata.networks.states import find_worlds
 

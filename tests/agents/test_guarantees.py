@@ -25,12 +25,12 @@ SHIPPED = {name: card for name, card in cards().items() if "unshipped" not in ca
 
 
 class TestStepBound:
-    def test_its_terms(self):
+    def test_terms_of_a_guarantee(self):
         bound = StepBound(constant=3, per_move=2, per_tile=0.5, per_move_and_tile=1)
         assert bound(n_tiles=7, n_moves=4) == 3 + 8 + 3.5 + 28 + 0.5
         assert str(bound) == "L A + 2 L + 0.5 A + 3"
 
-    def test_without_a_length_any_is_reckoned_with(self):
+    def test_without_a_length_the_longest_possible_is_used(self):
         policy = load("nca-shortest-path-exact-weights")
         assert policy.guarantees.enough_steps(5, 6) == 2 * 29 + 2
         assert policy.guarantees.enough_steps(5, 6, n_moves=10) == 22
@@ -86,7 +86,7 @@ class TestFinished:
             (Dies(), 22, True),
         ],
     )
-    def test_at_rest(self, policy, n_steps, has):
+    def test_guarantee_of_a_fixed_point(self, policy, n_steps, has):
         assert self.finished_after(policy, n_steps) == has
 
     def test_an_episode_with_a_last_iteration_may_rest_after_it(self):
@@ -98,7 +98,7 @@ class TestFinished:
         assert self.finished_after(model, 5)
         assert len([*iterate(model, self.maze, 20, until_finished=True)]) == 1 + 5 + 2
 
-    def test_rounding_does_not_keep_what_is_proven_from_finishing(self):
+    def test_proven_networks_finish_despite_rounding(self):
         policy = Trembles()
         assert not self.finished_after(policy, 9)
         policy.guarantees = Guarantees(exact=True, bound=StepBound(constant=1), basis="proven")

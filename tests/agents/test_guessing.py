@@ -156,7 +156,7 @@ def test_unexplained_signals_name_two_tiles():
         assert re.search(r"PATH is on at \(\d, \d\) after \d+ iterations in [.#ST/]+ and off at", proof.words)
 
 
-def test_a_signal_that_comes_on_twice_and_signals_of_which_nothing_is_said():
+def test_signals_that_switch_on_twice_or_have_no_explanation():
     proof = prove(BOTH)
     means = {signal.name: words for signal, words in proof.theorem.means.items()}
     assert means["FLOOD"] == "from t = 3 + distance; or from t = 1 + distance, until t = 3"
@@ -168,7 +168,7 @@ def test_a_signal_that_comes_on_twice_and_signals_of_which_nothing_is_said():
     assert proof.lemmas[-1].claim == "without ends it does what the diameter's automaton does"
 
 
-def test_times_of_neighbours_parity_constants_and_comparisons_are_what_signals_are():
+def test_signals_explained_by_times_parity_constants_and_comparisons():
     age = Count("AGE", 3)
     names = ["PATH", "WET", "DRY", "ABOVE", "TICK", "ODD", "FAR", "SOONER", *age.signals]
 
@@ -235,7 +235,7 @@ def test_the_worlds_of_the_examples_are_guessed_and_proven(rows, tmp_path):
                 assert not list(mistakes(replace(automaton, theorem=proof.theorem), tiles))
 
 
-def test_mazes_are_found_that_are_like_a_picture():
+def test_mazes_that_match_a_picture_are_found():
     picture = {"C": 3, "R": 1, "L": -1, "D": 0}
     levels = list(mazes_with(picture, find_task("shortest-path"), MAZES))
     assert levels

@@ -64,7 +64,7 @@ def test_gradients_are_finite_and_the_bits_do_not_depend_on_them(name: str, poli
 
 
 @for_each("size", [(1, 1), (1, 9), (9, 1), (6, 11), (34, 40)])
-def test_any_state_gives_the_bits_of_the_dense_convolution(policy: HandcodedNCA, size: tuple[int, int]) -> None:
+def test_any_state_has_the_same_bits_as_with_a_dense_convolution(policy: HandcodedNCA, size: tuple[int, int]) -> None:
     """The largest map is computed in several blocks, although neither walls nor zeros surround the maps."""
     generator = torch.Generator().manual_seed(size[0])
     state = torch.randint(-24, 25, (3, policy.n_channels, *size), generator=generator) / 8
@@ -101,7 +101,7 @@ def test_low_precision_around_the_policy_does_not_reach_it(
         ("diameter", 1000, 990, 16_830_001),
     ],
 )
-def test_a_maze_too_large_to_count_on(name: str, height: int, width: int, counts_to: int) -> None:
+def test_a_maze_too_large_for_counting(name: str, height: int, width: int, counts_to: int) -> None:
     policy, tile = POLICIES[name], torch.zeros(1, 1, 1, 1)
     message = f"{height} x {width} tiles this automaton counts to {counts_to}, .* only up to 16777216"
     with pytest.raises(ValueError, match=message):

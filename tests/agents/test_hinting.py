@@ -182,7 +182,7 @@ class TestPatches:
         assert distinct(SHORTEST_PATH, [patches[::-1][:50], patches]).tolist() == expected
 
     @for_each("n_kinds", [2, 4, 8, 64])
-    def test_every_change_makes_another_patch(self, n_kinds):
+    def test_every_change_makes_a_different_patch(self, n_kinds):
         automaton = SimpleNamespace(kinds=range(n_kinds), signals=range(2), taps=("C",))
         patches = np.array([[kind + 1 | signals << KIND_BITS] for kind in range(n_kinds) for signals in range(4)])
         assert sorted(distinct(automaton, [patches, patches]).tolist()) == sorted(patches.tolist())
@@ -383,7 +383,7 @@ class TestPolicy:
         assert policy.weights[0].count_nonzero() == N_USED[automaton]
 
     @for_each("family", FAMILIES)
-    def test_the_policy_solves_every_family_and_stays(self, automaton, policy, family):
+    def test_the_policy_solves_every_family_and_stays_solved(self, automaton, policy, family):
         tiles = named_levels(family, SIZES[automaton], automaton.task, 8).tiles
         n_steps = len(list(automaton.trace(tiles)))
         with torch.no_grad():

@@ -40,7 +40,7 @@ def settle(tiles):
 
 class TestAutomaton:
     @pytest.mark.parametrize(("height", "width"), [(1, 1), (1, 6), (6, 1), (3, 3), (4, 5)])
-    def test_any_shape_and_pieces_too(self, height, width):
+    def test_mazes_of_any_shape_and_of_several_pieces(self, height, width):
         tiles = noise(np.random.default_rng(height * 10 + width), 256, height, width)
         np.testing.assert_array_equal(settle(tiles), packed(diameter(tiles)))
 
@@ -70,7 +70,7 @@ class TestAutomaton:
                 assert (row, col) in launched
         assert len(launched) < 0.4 * (far >= 0).sum()
 
-    def test_signals_everywhere_are_equal_on_all_tiles(self):
+    def test_pooled_signals_are_equal_on_all_tiles(self):
         for signals in DIAMETER.trace(mazes(3, "loops", 2, 5, 5)):
             signals_everywhere = signals[:, list(EVERYWHERE)]
             assert (signals_everywhere == signals_everywhere[..., :1, :1]).all()

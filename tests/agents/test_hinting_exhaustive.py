@@ -237,7 +237,7 @@ def states_of_any_sequence(tiles):
 
 class TestHealing:
     @pytest.mark.parametrize(("largest", "n_mazes"), SMALL)
-    def test_path_and_tiles_are_correct_on_every_maze_and_nothing_is_alarmed(self, largest, n_mazes):
+    def test_path_and_tiles_are_correct_on_every_maze_without_alarms(self, largest, n_mazes):
         tiles_seen, n_seen = run_all(HEALING, shortest_path, batches(mazes_with_ends, largest))
         assert n_seen == n_mazes
         assert not any(code & mask_of(ALARMS) for code in tiles_seen.codes)

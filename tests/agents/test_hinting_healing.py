@@ -50,7 +50,7 @@ class TestAutomaton:
             assert not signals[:, ALARMS].any()
 
     @for_each(("name", "iterations"), product(EDITS, [1, 5, 12, 200]))
-    def test_after_an_edit_it_is_correct_again_and_as_soon_as_a_fresh_start(self, name, iterations):
+    def test_after_an_edit_it_is_correct_as_early_as_from_a_fresh_start(self, name, iterations):
         tiles = np.concatenate([mazes(2, family, n=4) for family in ("random 0.3", "loops", "perfect")])
         rows, changed = edited(name, tiles)
         assert len(rows) > 2

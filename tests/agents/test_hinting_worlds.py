@@ -107,7 +107,7 @@ def test_the_path_needs_its_invariant_and_its_75_tiles_are_those_that_occur() ->
     assert sum(len(part.states) for (part,) in wider.values()) > 700
 
 
-def test_all_that_a_healing_tile_can_hold_follows_from_the_rules() -> None:
+def test_all_states_of_a_healing_tile_follow_from_the_rules() -> None:
     worlds_of_rules, assumed = find_worlds(HEALING)
     assert not assumed
     assert len(worlds_of_rules) == 2
@@ -116,7 +116,7 @@ def test_all_that_a_healing_tile_can_hold_follows_from_the_rules() -> None:
             assert [len(part.states) for part in parts] == [33, 16, 3, 3, 3, 2, 2, 2, 2, 1]
 
 
-def test_signals_that_are_everywhere_tell_the_worlds_of_the_diameter() -> None:
+def test_pooled_signals_distinguish_the_worlds_of_the_diameter() -> None:
     worlds_of_rules, assumed = find_worlds(DIAMETER)
     states = {world[Tile.EMPTY][-1].states.item() for world in worlds_of_rules}
     assert assumed

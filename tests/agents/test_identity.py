@@ -144,7 +144,7 @@ class TestQuestions:
         assert task.digest != replace(task, **other).digest
 
     @pytest.mark.usefixtures("forgotten")
-    def test_a_network_keeps_no_verdict_for_a_question_that_it_does_not_answer(self, tmp_path):
+    def test_a_network_has_no_verdict_about_other_questions(self, tmp_path):
         question("wet", flood(Tile.SOURCE))
         model, file = load(HINTED), save_model(load(HINTED), tmp_path / "one")
         for other in (for_task(model, "wet"), load(f"wet:{file}"), for_task(for_task(model, "wet"), "shortest-path")):
@@ -220,7 +220,7 @@ class TestWeights:
         for other in (copy.copy(policy), copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))):
             void(other, "the weights")
 
-    def test_changes_without_other_numbers_keep_the_verdict(self):
+    def test_changes_that_keep_all_numbers_keep_the_verdict(self):
         model = load(HINTED)
         for same in (model.double(), copy.deepcopy(model), model.half().float(), model.requires_grad_(False).train()):
             assert same.guarantees.verdict == "correct", "its weights are whole"
@@ -238,7 +238,7 @@ class TestWeights:
         change(model)
         void(model, "the weights, or their class or options")
 
-    def test_files_and_pages_state_no_more_than_guarantees(self, tmp_path, capsys):
+    def test_files_and_pages_state_only_guarantees(self, tmp_path, capsys):
         model = zeroed(load(HINTED))
         saved = load(save_model(model, tmp_path / "zero"))
         void(saved, "the weights")
@@ -312,7 +312,7 @@ class TestRules:
         finally:
             AUTOMATA.remove("reach")
 
-    def test_the_digest_is_that_of_all_that_a_network_follows(self):
+    def test_the_digest_covers_everything_that_a_network_follows(self):
         plain = reach(Tile.SOURCE)
         assert plain.digest == replace(plain, name="b", bound=StepBound(3), settles=False).digest
         for change in (
@@ -339,7 +339,7 @@ class TestRules:
         refusing = replace(proof, lemmas=(*proof.lemmas, Lemma("WET is the same everywhere", "everywhere", False, 0.0)))
         assert earned(REACHABLE, model, certificate, refusing).verdict is None
 
-    def test_a_bound_counts_as_a_bound(self):
+    def test_a_bound_may_not_be_a_subclass(self):
         with pytest.raises(TypeError, match="StepBound cannot have subclasses such as Late"):
 
             class Late(StepBound):
@@ -494,7 +494,7 @@ class TestChangedNetworks:
             class Stated(NCA):
                 guarantees = Guarantees(True, StepBound(1), basis="proven")
 
-    def test_what_changes_no_iteration_changes_nothing(self):
+    def test_changes_outside_of_iterations_keep_the_verdict(self):
         class Named(ShortestPathNCA):
             """With a name."""
 

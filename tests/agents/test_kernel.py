@@ -116,7 +116,7 @@ def test_printed_weights_are_those_of_the_network():
     assert torch.equal(weights, model.weights[0])
 
 
-def test_what_coq_cannot_check_is_refused(tmp_path):
+def test_content_that_coq_cannot_check_is_refused(tmp_path):
     model, certificate = compile_weights(REACHABLE)
     with pytest.raises(ValueError, match="the network of reachable has none"):
         write_equivalent(tmp_path, model, REACHABLE, replace(certificate, exact=False))
@@ -131,7 +131,7 @@ def test_what_coq_cannot_check_is_refused(tmp_path):
 
 
 @pytest.mark.usefixtures("command_line")
-def test_no_coq_or_an_old_one_is_said_in_a_sentence(tmp_path, monkeypatch, capsys):
+def test_a_missing_or_old_coq_is_reported_in_one_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
     for program in ("coqc", "coqchk"):
         assert main(["check-proofs"]) == 1
@@ -150,7 +150,7 @@ def stand_in(program: Path, does: str) -> None:
 
 
 @pytest.mark.usefixtures("command_line")
-def test_progress_is_shown_and_a_program_that_was_killed_is_named(equivalent, tmp_path, monkeypatch, capsys):
+def test_progress_is_shown_and_a_killed_program_is_named(equivalent, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(progress, "PLAIN_EVERY", 0)
     does = 'case "$*" in *--version) echo "version 9.1";; *Worlds.v) kill -9 $$;; esac'
@@ -309,7 +309,7 @@ def test_the_kernel_checks_a_theorem_a_network_and_both_together(joined):
         pytest.param("Lemmas", "(Lin 2 [((-1), ((-1), (0", "(Lin 1 [((-1), ((-1), (0", "Proven", id="time of PATH"),
     ],
 )
-def test_the_kernel_refuses_what_was_changed(joined, tmp_path, printed, old, new, refuses):
+def test_the_kernel_refuses_changed_files(joined, tmp_path, printed, old, new, refuses):
     folder = shutil.copytree(joined, tmp_path / "changed")
     file = folder / f"{printed}.v"
     file.write_text(changed(file.read_text(), old, new))
@@ -359,7 +359,7 @@ def package(once) -> Path:
 
 @needs_coq
 @pytest.mark.slow
-def test_all_theorems_stand_on_no_axiom(package):
+def test_no_theorem_uses_an_axiom(package):
     proven = "every_order", "rules_solve", "network_solves", "network_exact", "healing_heals", "network_heals", "tight"
     assert json.loads((package / "found.json").read_text()) == [[], [f"Main.{name}" for name in proven]]
 
@@ -400,7 +400,7 @@ def test_nothing_is_admitted_and_little_is_written_by_hand():
 
 
 @needs_coq
-def test_coq_computes_a_run_as_the_package_does(joined, tmp_path):
+def test_coq_and_the_package_compute_the_same_run(joined, tmp_path):
     tiles = np.array([[2, 0, 0], [0, 1, 0], [0, 1, 3]], np.uint8)
     kinds = " ".join(f"| ({row}, {column}) => {kind}%nat" for (row, column), kind in np.ndenumerate(tiles))
     runs = "; ".join(f"picture small its_automaton {t} {g}" for t in range(6) for g in range(2))
@@ -439,7 +439,7 @@ def check_relation(text: str, n_kinds: int, passable: tuple[int, ...]) -> None:
 
 
 @pytest.mark.usefixtures("forgotten")
-def test_the_fire_of_the_example_is_printed_or_the_lemma_is_named_that_is_too_hard(monkeypatch):
+def test_the_fire_example_is_printed_or_its_hard_lemma_is_named(monkeypatch):
     register = runpy.run_path(str(Path(__file__).parents[2] / "examples/22_worlds.py"))["register"]
     proof = prove(register("fire"))
     text = printed_theorem(proof)
@@ -487,7 +487,7 @@ LATE = Automaton(
 )
 
 
-def test_a_move_of_weight_2_leaves_a_tile_that_has_waited_for_a_round():
+def test_moves_of_weight_2_start_at_tiles_that_waited_one_round():
     theorem = Theorem(LATE.theorem.axioms, LATE.theorem.ghosts, relations=LATE.theorem.relations, signals=dict)
     defined = Definitions(Z3(), LATE, theorem)
     reached, waited = (printed_fact(defined.rule_of(name)) for name in defined.rules)
@@ -522,7 +522,7 @@ FACTS = [
 
 
 @for_each(("fact", "text"), FACTS)
-def test_a_fact_is_printed_as_the_theory_has_it(fact, text):
+def test_facts_are_printed_in_the_form_of_the_theory(fact, text):
     assert printed_fact(fact) == text
 
 
@@ -531,7 +531,7 @@ def test_facts_of_the_same_parts_differ_by_their_kind():
     assert Below(0, ((-1, KIND),)).over == Below(1, ((1, KIND),))
 
 
-def test_a_lemma_keeps_the_hypotheses_that_it_needs_and_says_what_does_not_follow():
+def test_a_lemma_keeps_necessary_hypotheses_and_names_what_does_not_follow():
     theorem = Theorem(LATE.theorem.axioms, LATE.theorem.ghosts, relations=LATE.theorem.relations, signals=dict)
     guide = Guide(Proof(LATE, theorem, ()))
     defined, z3 = guide.defined, guide.z3
@@ -546,7 +546,7 @@ def test_a_lemma_keeps_the_hypotheses_that_it_needs_and_says_what_does_not_follo
         guide.lemma("it is windy", z3.Or(defined.picture.true("wind"), True), hypotheses)
 
 
-def test_the_path_goes_to_the_first_nearer_neighbour_and_rules_may_not_read_their_own_stages():
+def test_the_path_takes_the_first_nearer_neighbour_and_rules_may_not_read_their_stages():
     theorem = replace(_as_theorem(canonical_path("DRUL")), signals=dict)
     defined = Definitions(Z3(), AUTOMATA["shortest-path"], theorem)
     assert {*defined.layers.values()} == {0, 1, 2}
@@ -604,7 +604,7 @@ def path_text() -> str:
         pytest.param("(Lin 2 [(2, ((-4)", "(Lin 1 [(2, ((-4)", id="bound"),
     ],
 )
-def test_the_kernel_checks_a_canonical_path_and_refuses_what_was_changed(joined, path_text, tmp_path, old, new):
+def test_the_kernel_checks_a_canonical_path_and_refuses_changes(joined, path_text, tmp_path, old, new):
     check_theorem(shutil.copytree(joined, tmp_path / "path"), path_text, old, new)
 
 
@@ -640,9 +640,7 @@ BELOW = Automaton(
 @needs_coq
 @pytest.mark.slow  # of one automaton and one order all is tried above
 @pytest.mark.parametrize("automaton", ["shortest-path-DLRU", "shortest-path-healing", BELOW], ids=str)
-def test_the_kernel_checks_other_orders_healing_from_a_fresh_start_and_facts_of_ones_own(
-    joined, tmp_path, capsys, automaton
-):
+def test_the_kernel_checks_other_orders_healing_and_custom_facts(joined, tmp_path, capsys, automaton):
     folder = shutil.copytree(joined, tmp_path / "path")
     write_proof(tmp_path / "printed", prove(automaton))
     shutil.copy(tmp_path / "printed/Lemmas.v", folder)
@@ -701,7 +699,7 @@ def refutations(tmp_path_factory) -> Path:
 
 @needs_cvc5
 @pytest.mark.usefixtures("command_line")
-def test_each_lemma_has_a_refutation_and_what_is_missing_is_said(refutations, tmp_path, monkeypatch, capsys):
+def test_each_lemma_has_a_refutation_and_missing_ones_are_reported(refutations, tmp_path, monkeypatch, capsys):
     names = {path.stem for path in refutations.glob("*-fails.smt2")}
     assert names == {path.stem for path in refutations.glob("*.cpc")} != set()
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -729,7 +727,7 @@ def test_each_lemma_has_a_refutation_and_what_is_missing_is_said(refutations, tm
     shutil.which("ethos") is None or "CPC_SIGNATURES" not in os.environ,
     reason="there is no ethos, or CPC_SIGNATURES does not say where its signatures are",
 )
-def test_ethos_checks_refutations_and_refuses_what_was_changed(refutations, tmp_path):
+def test_ethos_checks_refutations_and_refuses_changed_ones(refutations, tmp_path):
     signatures = os.environ["CPC_SIGNATURES"]
     assert set(check_refutations(refutations, signatures=signatures).values()) == {"correct"}
     proof = next(iter(sorted(refutations.glob("*.cpc"))))

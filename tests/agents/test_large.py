@@ -132,7 +132,7 @@ WRONG_STATES = {
 
 class TestInBits:
     @pytest.mark.parametrize("family", ["random 0.3", "perfect"])
-    def test_the_path_is_that_of_the_solver_and_the_rollout_in_floats(self, tmp_path, family):
+    def test_the_path_agrees_with_the_solver_and_the_rollout_in_floats(self, tmp_path, family):
         tiles, policy = maze(family, 61, 83), load(POLICY)
         assert certificate.followed(policy) is SHORTEST_PATH
         path = solvers.shortest_path(tiles)
@@ -148,7 +148,7 @@ class TestInBits:
         assert np.array_equal(searched(tiles)[0], np.load(solved.answers[0]))
 
     @for_each("name", ["shortest-path", "reachable", "dead-ends", "life", "first-passage", "wall-follower"])
-    def test_every_signal_is_that_of_the_rules_at_every_iteration(self, name):
+    def test_every_signal_agrees_with_the_rules_at_every_iteration(self, name):
         automaton, tiles = AUTOMATA[name], maze("random 0.3", 21, 30)
         tiles = tiles if automaton.problem.has_endpoints else clear_endpoints(tiles[None])[0]
         strip = bits.Strip(automaton, tiles, 0, 3)
@@ -203,7 +203,7 @@ class TestInBits:
         same = replace(automaton, name="another-name")
         assert large.run_in_bits(same, tiles, tmp_path, *ALONE)[:3] == solved[:3]
 
-    def test_a_state_that_is_no_state_or_damaged_is_refused(self, tmp_path):
+    def test_a_damaged_or_invalid_state_is_refused(self, tmp_path):
         tiles = maze("random 0.3", 20, 20)
         shared(SHORTEST_PATH, tiles, tmp_path / "correct", 1)
         correct = (tmp_path / "correct" / large.STATE).read_bytes()
@@ -255,7 +255,7 @@ class TestSolveLarge:
         solve_large(maze=tmp_path / "maze.npy", out=tmp_path)
         assert {*contents(tmp_path)} == {"maze.npy", "path.npy", large.STATE}
 
-    def test_all_processes_end_at_a_state_that_is_damaged(self, tmp_path):
+    def test_all_processes_end_after_a_damaged_state(self, tmp_path):
         tiles = maze("random 0.3", 40, 20)
         shared(SHORTEST_PATH, tiles, tmp_path, 2)
         (tmp_path / large.STATE).write_bytes(flipped(-9)((tmp_path / large.STATE).read_bytes()))

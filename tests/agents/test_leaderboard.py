@@ -105,7 +105,7 @@ class TestScores:
             (PARTED, "*** ...", set()),
         ],
     )
-    def test_answers_that_are_drawn(self, level, answer, expected):
+    def test_answers_of_drawings(self, level, answer, expected):
         tiles = parse(level)[None]
         scores = judge(tiles, marks(answer), LABEL(tiles))
         assert {score for score, correct in scores.items() if correct[0]} == expected
@@ -137,7 +137,7 @@ class TestScores:
 
 
 class TestFirstMoves:
-    def test_moves_that_are_drawn(self):
+    def test_moves_of_drawings(self):
         tiles = from_every_tile(parse("S..T\n.#..")[None])
         paths = shortest_path(tiles)
         assert [tuple(place) for place in np.argwhere(tiles == Tile.SOURCE)[:, 1:]] == [
@@ -153,7 +153,7 @@ class TestFirstMoves:
         paths[5] = marks("..** ..**")  # two tiles beside the source
         assert judge_moves(tiles, paths)[FOLLOWED].tolist() == [False] * 6
 
-    def test_news_is_asked_from_every_tile(self):
+    def test_moves_on_news_start_at_every_tile(self):
         (row,) = bench("news-every-15", policies="shortest-path-bfs", n=2).rows
         tiles = BENCHMARK_SETS["news-every-15"].levels(2).tiles
         reached = (distances(BENCHMARK_SETS["news-15"].levels(2).tiles, None) > 0).sum(axis=(1, 2))
@@ -175,7 +175,7 @@ class TestPredictions:
         np.save(path, tokens) if path.suffix == ".npy" else np.savetxt(path, tokens, fmt="%d", delimiter=",")
 
     @for_each("suffix", ["csv", "npy"])
-    def test_labels_score_everything_but_canonical(self, tmp_path, small, suffix):
+    def test_labels_replace_only_the_canonical_score(self, tmp_path, small, suffix):
         file = tmp_path / f"labels.{suffix}"
         self.write(file, self.tokens())
         row = bench("small-9", policies=str(file)).rows[0]
@@ -287,7 +287,7 @@ class TestPolicies:
         assert row.n_steps == 3
         assert row.trained_on == cards()["nca-shortest-path-small"]["data"]
 
-    def test_a_model_of_a_run_says_what_the_run_learned_from(self, small, tmp_path):
+    def test_a_model_of_a_run_names_the_data_of_the_run(self, small, tmp_path):
         file = save_model(load("nca-shortest-path-small"), tmp_path / "model")
         assert bench("small-9", policies=str(file), n=1).rows[0].trained_on == "not stated"
         unstated = ("not stated", "not stated")
@@ -347,7 +347,7 @@ class TestStreams:
             refused("path of level 0 holds NaN", bench, name, policies=Diverges(), n=1)
         refused("path of level 0 holds NaN", reused_paths, Later(), BENCHMARK_SETS["edits-23"].levels(1).tiles[None], 2)
 
-    def test_reused_is_one_long_rollout(self):
+    def test_reuse_is_one_long_rollout(self):
         streams = BENCHMARK_SETS["edits-23"].levels(2).tiles.reshape(2, 33, 25, 25)[:, :5]
         policy, state, n_steps = load("nca-shortest-path-healing"), None, 40
         paths = reused_paths(policy, streams, n_steps)
@@ -461,7 +461,7 @@ class TestBoard:
             assert "leaderboard.json is no leaderboard: " in capsys.readouterr().err
             assert file.read_bytes() == before
 
-    def test_both_files_or_none(self, tmp_path, small, monkeypatch):
+    def test_both_files_or_neither(self, tmp_path, small, monkeypatch):
         board = bench("small-9", policies="shortest-path-bfs", n=2, out=tmp_path)
         before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
         sync = os.fsync
@@ -530,7 +530,7 @@ class TestBoard:
         alone = bench("small-9", policies="shortest-path-bfs").markdown()
         assert "- **Source**: this file; measured here on all 12 mazes\n" in alone
 
-    def test_facts_about_trainings_stand_only_where_their_rows_are(self, tmp_path):
+    def test_facts_about_training_accompany_their_rows(self, tmp_path):
         fact = "the best published network without search solves 94.18 %."
         board = Board.load(DOCS)
         page, fewer = (
@@ -575,7 +575,7 @@ class TestBoard:
         (row,) = (line for line in further.splitlines() if line.startswith("| `small-9` |"))
         assert row.endswith("| `shortest-path-bfs` | `nca-shortest-path-small` 50.0 (10 to 90) |")
 
-    def test_published_results_stand_on_a_redrawn_set_unless_the_original_is_there(self):
+    def test_published_results_appear_on_redrawn_sets_unless_the_original_exists(self):
         board = Board.load(DOCS)
         redrawn = Board(tuple(row for row in board.rows if row.set == "maze-hard-30-redrawn"))
         assert "| aNCA † | 256,000 | answers |  | 94.18 ± 1.14 |" in redrawn.markdown()
@@ -639,7 +639,7 @@ class TestBoard:
         refused("are for the figure of plot", bench, "small-9", policies="shortest-path-bfs", figure_width=3.3)
         refused("the leaderboard has no rows", Board(()).draw, "b.png")
 
-    def test_the_page_in_docs_is_that_of_its_data(self):
+    def test_the_page_in_docs_agrees_with_its_data(self):
         board = Board.load(DOCS)
         assert (DOCS / "leaderboard.md").read_text() == board.markdown(picture=True)
         assert (DOCS / "leaderboard-sources.md").read_text() == board.sources()
@@ -651,7 +651,7 @@ class TestBoard:
         n_of_sets = {(row.set, row.n) for row in board.rows}
         assert len(n_of_sets) == len({name for name, _ in n_of_sets})  # rows of a set are of the same mazes
 
-    def test_published_rows_say_everything_that_a_comparison_needs(self):
+    def test_published_rows_have_all_fields_of_a_comparison(self):
         rows = [asdict(entry) for entry in published()]
         assert {entry.set for entry in published()} <= set(BENCHMARK_SETS)
         assert {entry.score for entry in published()} <= {*SCORES, *WHOLE, *WHOLE.values()}

@@ -141,7 +141,7 @@ def by_attention_of_each_node(gat: GAT, tiles: Tiles, state: Map, step: int) -> 
         ),
     ],
 )
-def test_iterations_are_those_of_the_equation(
+def test_iterations_agree_with_the_equation(
     model: Callable[..., Any], equation: Callable[..., Map], kinds: list[dict[str, Any]]
 ) -> None:
     for kind in kinds:

@@ -49,7 +49,7 @@ def random_batch(n_mazes: int, n_channels: int, n_tiles: int = 4) -> tuple[torch
 
 
 @for_each("name", SHARED)
-def test_a_model_goes_on_after_its_last_iteration_as_if_that_had_a_relu(name):
+def test_a_model_continues_after_its_last_iteration_as_if_it_ended_in_a_relu(name):
     last, none = (MODELS[name](4, 6, n_iterations=n, generator=torch.Generator().manual_seed(1)) for n in (3, None))
     assert last.stationary_from in (None, 3)
     assert none.stationary_from == 0
@@ -71,7 +71,7 @@ def test_a_last_relu_makes_all_iterations_alike(name):
     assert last.arguments == {**none.arguments, "n_iterations": 3, "last_relu": True}
 
 
-def test_a_path_that_is_nowhere_has_no_gradient_behind_a_last_relu():
+def test_an_empty_path_has_no_gradient_through_a_last_relu():
     maze, _ = random_batch(2, 6)
     for last_relu in (False, True):
         nca = NCA(4, 6, n_iterations=3, last_relu=last_relu)
@@ -84,7 +84,7 @@ def test_a_path_that_is_nowhere_has_no_gradient_behind_a_last_relu():
 
 
 @for_each("model", [NCA, GCN, GAT])
-def test_unshared_weights_need_a_step_that_they_have(model):
+def test_unshared_weights_refuse_a_step_without_weights(model):
     policy = model(4, 3, shared_weights=False, n_iterations=2)
     maze, state = random_batch(2, 3)
     assert not torch.equal(policy(maze, state, 0), policy(maze, state, 1).relu())
@@ -104,7 +104,7 @@ def test_every_weight_gets_a_gradient(model):
         assert parameter.grad.any(), name
 
 
-def test_a_kernel_is_zero_at_corners_that_are_cut_and_reads_the_tile_beside():
+def test_a_kernel_is_zero_at_cut_corners_and_reads_adjacent_tiles():
     nca = NCA(4, 2, cut_corners=True)
     with torch.no_grad():
         nca.weights[0].zero_()
@@ -262,7 +262,7 @@ print(learned.GCN(4, 5).n_channels, learned.GAT(4, 6).n_channels)
 
 
 @pytest.mark.slow  # a small twin is in test_fused.py
-def test_torch_geometric_is_needed_and_imported_for_graphs_alone_and_silently():
+def test_only_graph_networks_import_torch_geometric():
     code = [sys.executable, "-W", "error", "-c", IN_A_FRESH_PROCESS]
     result = subprocess.run(code, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
@@ -271,7 +271,7 @@ def test_torch_geometric_is_needed_and_imported_for_graphs_alone_and_silently():
     assert all('need torch_geometric: run `pip install "maze-nca-gym[gnn]"`' in line for line in lines)
 
 
-def test_graph_networks_say_what_they_need(monkeypatch):
+def test_graph_networks_name_missing_packages(monkeypatch):
     name = "maze_nca_gym.agents.policies.learned.graph_policy"
     monkeypatch.setitem(sys.modules, "torch_geometric", None)
     monkeypatch.delitem(sys.modules, name)

@@ -8,7 +8,7 @@ from maze_nca_gym.mazes.benchmark_sets import find_benchmark_set
 from maze_nca_gym.mazes.solvers import shortest_path
 
 
-def test_parts_of_answers_are_the_answers_between_their_ends():
+def test_parts_of_answers_are_answers_between_their_ends():
     tiles = find_benchmark_set("maze-hard-train-30-redrawn").levels(6).tiles
     labels = shortest_path(tiles, order="DLRU")
     levels = cut_answers(np.random.default_rng(0), tiles, labels, 40, whole=0.25, least=0.5)

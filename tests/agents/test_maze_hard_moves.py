@@ -37,7 +37,7 @@ def solved():
     return tiles, shortest_path(tiles, order="DLRU")
 
 
-def test_moves_of_parts_are_the_first_moves_of_shortest_paths_and_count_on_the_answer_alone(solved):
+def test_moves_of_parts_are_first_moves_and_count_only_on_the_answer(solved):
     tiles, labels = solved
     levels, of = cut_answers(np.random.default_rng(0), tiles, labels, 20, 0.25, 0.0), np.repeat(labels, 20, axis=0)
     moves, solver = answer_moves(tiles, labels)(levels), first_steps(levels, order="DLRU")

@@ -233,7 +233,7 @@ def test_wrong_versions_are_refuted(name, automaton):
     assert prove(WRONG[name](automaton("unreachable"))).verdict == "refuted"
 
 
-def test_a_change_of_one_relation_of_a_layer_that_is_missed_is_refuted(automaton):
+def test_a_layer_that_misses_a_change_of_one_relation_is_refuted(automaton):
     for read in ("BLACK", "WHITE"):
         assert prove(without(automaton("captured"), "NEW_1", read)).verdict == "refuted"
     assert prove(without(automaton("stranded"), "NEW_2", "SAVED")).verdict == "refuted"
@@ -277,7 +277,7 @@ def test_negation_in_a_circle_is_rejected(rules, message):
     inflationary("B", **rules)  # which reads what is not on yet
 
 
-def test_layers_are_as_early_as_can_be():
+def test_layers_are_as_early_as_possible():
     solve = fixpoint(
         "LAST",
         LAST=lambda see: see("CUT") & ~see("NEAR"),

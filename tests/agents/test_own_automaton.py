@@ -116,7 +116,7 @@ def test_it_is_exported_as_a_module_of_torch(tmp_path: Path) -> None:
     refused("DeadEnds is not; torchscript or onnx can store it", export, DeadEnds(), tmp_path / "mine.json")
 
 
-def test_it_is_loaded_by_module_and_class() -> None:
+def test_it_is_loaded_by_the_names_of_module_and_class() -> None:
     assert type(load(f"{__name__}:DeadEnds")).__name__ == "DeadEnds"
 
 

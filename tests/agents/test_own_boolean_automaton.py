@@ -195,7 +195,7 @@ def test_fractions_are_added_without_errors() -> None:
         assert last[0, Signal.WET].tolist() == [[False] * 3, [False, True, False], [False] * 3]
 
 
-def test_a_count_to_a_large_number_has_rules_that_can_be_read() -> None:
+def test_a_count_to_a_large_number_has_readable_rules() -> None:
     age = Count("AGE", 1000, binary=True)
     signals = IntEnum("Signal", ["PATH", "LIT", *age.signals], start=0)  # type: ignore[misc]
     rules = {"PATH": lambda see: see("AGE_BIT_10"), "LIT": lambda see: see.tile(Tile.SOURCE)}
@@ -239,7 +239,7 @@ def test_mistakes_are_named(wrong: dict[str, object], message: str) -> None:
 
 
 @pytest.mark.usefixtures("forgotten")
-def test_nothing_is_proven_of_kinds_that_its_task_got_later(tmp_path: Path) -> None:
+def test_nothing_is_proven_about_kinds_that_were_added_later(tmp_path: Path) -> None:
     task = tasks.register_task(replace(tasks.SHORTEST_PATH, name="mine"))
     automaton = replace(SHORTEST_PATH, name="mine", task="mine", also={})
     assert compile_automaton(automaton, out=tmp_path)[1].holds

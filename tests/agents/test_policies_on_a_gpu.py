@@ -37,7 +37,7 @@ def levels_of(task: str, n: int = 6) -> Any:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", [name for name, info in list_policies(all=True).items() if info.role != "ablation"])
-def test_a_real_gpu_gives_the_states_of_the_cpu(name: str) -> None:
+def test_states_on_a_real_gpu_agree_with_the_cpu(name: str) -> None:
     """Exact policies have equal states bit for bit, and all other policies trained on these mazes draw equal paths."""
     policy, on_gpu = load(name), load(name).to(GPU)
     size = 10 if policy.size is None else policy.size[0]
@@ -53,7 +53,7 @@ def test_a_real_gpu_gives_the_states_of_the_cpu(name: str) -> None:
     assert same.float().mean() >= (1 if policy.guarantees.exact else 0.9)
 
 
-def test_the_best_of_eight_orientations_waits_only_for_states_that_are_returned(gpu: SimulatedGpu) -> None:
+def test_symmetrised_policies_wait_only_for_returned_states(gpu: SimulatedGpu) -> None:
     policy, on_gpu = load("symmetrised:nca-diameter"), load("symmetrised:nca-diameter").to(GPU)
     maze = torch.from_numpy(one_hot(levels_of("diameter").tiles, 2))
     with torch.no_grad():
@@ -65,7 +65,7 @@ def test_the_best_of_eight_orientations_waits_only_for_states_that_are_returned(
 
 
 @pytest.mark.parametrize("name", ["nca-shortest-path", "depth-first"])
-def test_evaluations_are_those_of_the_cpu(name: str, gpu: SimulatedGpu) -> None:
+def test_evaluations_agree_with_the_cpu(name: str, gpu: SimulatedGpu) -> None:
     levels = levels_of(load(name).task).tiles
     on_cpu, on_gpu = (evaluate(name, levels=levels, steps=12, device=device)[0] for device in ("cpu", "cuda"))
     assert gpu.n_reads > 0
@@ -73,14 +73,14 @@ def test_evaluations_are_those_of_the_cpu(name: str, gpu: SimulatedGpu) -> None:
         assert numbers(getattr(on_gpu, part)) == pytest.approx(numbers(getattr(on_cpu, part)), rel=1e-4)
 
 
-def test_solving_is_that_of_the_cpu(gpu: SimulatedGpu) -> None:
+def test_solving_agrees_with_the_cpu(gpu: SimulatedGpu) -> None:
     for name in SEVERAL:
         levels = levels_of("shortest-path")
         on_cpu, on_gpu = (solve(name, levels=levels, device=device).metrics for device in ("cpu", "cuda"))
         assert {**on_gpu, "seconds": 0} == {**on_cpu, "seconds": 0}
 
 
-def test_boards_are_those_of_the_cpu(gpu: SimulatedGpu) -> None:
+def test_boards_agree_with_the_cpu(gpu: SimulatedGpu) -> None:
     boards = [bench("maze-unique-30", policies=SEVERAL[:2], n=3, steps=8, device=device) for device in ("cpu", "cuda")]
     assert boards[0].rows[0].scores == boards[1].rows[0].scores
 
@@ -94,7 +94,7 @@ def test_levels_evolve_as_on_the_cpu(gpu: SimulatedGpu, tmp_path: Path) -> None:
     np.testing.assert_allclose(on_cpu.members["fitness"], on_gpu.members["fitness"], rtol=1e-4)
 
 
-def test_actions_are_those_of_the_cpu(gpu: SimulatedGpu) -> None:
+def test_actions_agree_with_the_cpu(gpu: SimulatedGpu) -> None:
     policy = load("nca-shortest-path")
     maze = one_hot(levels_of("shortest-path", 3).tiles)
     observation = {"maze": maze, "state": np.zeros((3, policy.n_channels, *maze.shape[2:]), np.float32)}

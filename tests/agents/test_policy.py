@@ -110,7 +110,7 @@ def test_predict_accepts_read_only_and_strided_arrays():
         (None, "got NoneType"),
     ],
 )
-def test_predict_says_what_to_pass(value, got):
+def test_predict_names_the_missing_argument(value, got):
     message = r"^predict takes an observation, the dict with maze and state that env.reset\(\) returns first, .*" + got
     refused(message + "$", Counting().predict, value)
 

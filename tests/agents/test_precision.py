@@ -96,7 +96,7 @@ def convolved(monkeypatch):
 
 
 @for_each("exact", [True, False])
-def test_where_float32_is_not_certain_exact_networks_convolve_in_float64(exact, convolved):
+def test_exact_networks_convolve_in_float64_if_float32_may_round(exact, convolved):
     """The device stands for any device other than the CPU, such as a GPU."""
     convolved.clear()
     policy = NCA(4, 5).to("meta")

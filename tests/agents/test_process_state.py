@@ -255,7 +255,7 @@ def test_every_public_call_is_tried():
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name == "reproduce" else ()) for name in CALLS]
 )
-def test_calls_are_the_same_in_every_process_and_leave_it_as_it_was(name, tmp_path, monkeypatch, plays):
+def test_calls_agree_between_processes_and_change_no_state_of_the_process(name, tmp_path, monkeypatch, plays):
     plays(1)
     let_run_here(monkeypatch)
     for program in ("coqc", "coqdep", "coqchk", "ethos"):
@@ -277,7 +277,7 @@ def test_calls_are_the_same_in_every_process_and_leave_it_as_it_was(name, tmp_pa
     assert results[0] == results[1]
 
 
-def test_blocks_are_those_of_their_thread_alone():
+def test_blocks_affect_only_their_thread():
     maze, policy = torch.zeros(1, 4, 3, 3), NCA(4, 5)
     usual = torch.get_num_threads()
     with engines.preferring(engines.STEPPING), threads(usual + 2):

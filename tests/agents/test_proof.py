@@ -98,7 +98,7 @@ def test_the_invariant_is_true_of_real_mazes(automaton):
             assert automaton.invariant.read_by(automaton.reader(tiles[None])(signals)).all()
 
 
-def test_the_ghosts_of_the_diameter_are_a_flood_from_a_farthest_tile():
+def test_ghosts_of_the_diameter_describe_a_flood_from_a_farthest_tile():
     for tiles in real_mazes("diameter"):
         ghosts = {name: value[0] for name, value in DIAMETER.theorem.ghosts(tiles[None]).items()}
         for start, far in zip(np.argwhere(ghosts["ends"]), np.argwhere(ghosts["fars"]), strict=True):
@@ -106,7 +106,7 @@ def test_the_ghosts_of_the_diameter_are_a_flood_from_a_farthest_tile():
             np.testing.assert_array_equal(ghosts["distance"], distances(tiles, far))
 
 
-def test_in_a_tree_the_path_alone_is_kept():
+def test_in_a_tree_only_the_path_remains():
     for tiles in generate(np.random.default_rng(3), 8, 7, "perfect"):
         ghosts = DEAD_ENDS.theorem.ghosts(tiles[None])
         np.testing.assert_array_equal(ghosts["kept"][0], shortest_path(tiles))
@@ -346,7 +346,7 @@ def test_unprovable_automata_give_a_reason(monkeypatch):
 
 
 @pytest.mark.usefixtures("forgotten")
-def test_the_code_of_the_pages_prints_what_their_comments_say(capsys):
+def test_the_code_of_pages_prints_the_text_of_their_comments(capsys):
     """The code of the pages is one program, in this order."""
     namespace, comments = dict[str, object](), list[str]()
     for name in ("write-a-rule", "prove-a-rule", "automata", "ghosts", "any-order", "verdicts", "worlds"):
@@ -359,7 +359,7 @@ def test_the_code_of_the_pages_prints_what_their_comments_say(capsys):
     assert [line for line, comment in zip(printed, comments, strict=True) if not comment.startswith(line)] == []
 
 
-def test_another_z3_in_the_process_is_named_before_the_two_end_it():
+def test_a_second_z3_in_the_process_is_reported_before_a_crash():
     code = """
 import ctypes
 ctypes.CDLL("libz3.so.4", mode=ctypes.RTLD_GLOBAL)
@@ -406,6 +406,6 @@ print(*(found[name] for name in calls))
 """
 
 
-def test_threads_prove_at_once_next_to_a_solver_of_the_users_own():
+def test_threads_prove_at_once_beside_a_solver_of_the_user():
     child = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True)
     assert (child.returncode, child.stdout) == (0, "characterised characterised characterised True\n"), child.stderr

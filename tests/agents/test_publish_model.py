@@ -51,7 +51,7 @@ def evaluate(*policies):
     return json.loads(Path("runs/evaluate/results.json").read_text())["rows"]
 
 
-def test_a_card_says_where_a_model_is_from_and_how_good_it_is(folder, monkeypatch, capsys):
+def test_a_card_states_the_origin_and_the_results_of_a_model(folder, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [])
     assert main([*TRAIN, "--threads", "1"]) == 0
     run("model", "tiny", "runs/train/fast", "--description", "a small one")
@@ -80,7 +80,7 @@ def test_a_card_says_where_a_model_is_from_and_how_good_it_is(folder, monkeypatc
     assert publish.read_card("tiny")["configuration"] == card["configuration"]
 
 
-def test_a_card_says_what_a_model_learned_from(folder, monkeypatch):
+def test_a_card_states_the_training_data(folder, monkeypatch):
     LevelSet(generate(np.random.default_rng(3), 20, 6)).save("own.npz")
     for i, (options, expected) in enumerate(
         [
@@ -98,7 +98,7 @@ def test_a_card_says_what_a_model_learned_from(folder, monkeypatch):
         assert re.search(expected, publish.read_card("own")["data"])
 
 
-def test_the_certificate_of_a_run_and_the_modules_it_imported_are_taken_over():
+def test_the_certificate_and_the_modules_of_a_run_are_copied():
     run_record = {
         "command": "learn-automaton",
         "device": "cpu",
@@ -114,7 +114,7 @@ def test_the_certificate_of_a_run_and_the_modules_it_imported_are_taken_over():
     assert publish.origin({**run_record, "configuration": {}}, 3.4)["modules"] == ["mine", "more.of_it"]
 
 
-def test_of_an_evaluation_of_several_the_policy_is_taken(folder):
+def test_results_of_the_policy_are_chosen_from_an_evaluation_of_several(folder):
     publish.write_card("tiny", task="shortest-path")
     evaluate("depth-first", "shortest-path-bfs")
     with pytest.raises(ValueError, match=r"no policy 'tiny', but .*'depth-first', 'shortest-path-bfs'"):
@@ -122,7 +122,7 @@ def test_of_an_evaluation_of_several_the_policy_is_taken(folder):
     assert publish.read_card("tiny") == {"task": "shortest-path"}
 
 
-def test_iterations_are_the_fewest_that_are_enough(monkeypatch):
+def test_iterations_are_the_fewest_sufficient_ones(monkeypatch):
     class Slow(Dies):
         """A policy that shows the path from the 10th to the 20th iteration."""
 

@@ -21,7 +21,7 @@ from maze_nca_gym.cli import main
 
 
 @for_each("name", list_policies(all=True))
-def test_every_policy_loads_and_is_what_the_table_says(name):
+def test_every_policy_loads_and_agrees_with_the_table(name):
     policy, info = load(name), list_policies(all=True)[name]
     assert isinstance(policy, Policy)
     assert policy.task == info.task
@@ -76,7 +76,7 @@ def test_recommended_policies_come_first():
         assert all(info.scores["complete, random-16"] <= best for info in others)
 
 
-def test_the_page_of_policies_gives_the_advice_that_the_command_prints():
+def test_the_page_and_the_command_give_the_same_advice():
     page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w-]+)` \| ([^|]+) \| ([\d,]+) \| [^|]+ \| ([\d.]+) \|$", page, re.MULTILINE)
     assert {name: when for name, when, _, _ in rows} == {name: info.when for name, info in list_policies().items()}
@@ -109,7 +109,7 @@ def test_a_card_of_figures_alone_says_how_to_train_its_model(tmp_path):
     assert type(load(str(tmp_path / "model.safetensors"))) is MLP
 
 
-def test_a_policy_is_given_by_a_path_too(tmp_path):
+def test_a_policy_can_be_a_path(tmp_path):
     path = save_model(load("nca-shortest-path-small"), tmp_path / "model")
     assert load(path).n_weights == named_policies(path)[str(path)].n_weights == 5760
     assert evaluate([path], families="random", sizes=4, n=2)[0].policy == str(path)

@@ -51,7 +51,7 @@ def test_a_predictor_learns_that_the_action_is_the_next_state():
     assert predictor.surprise(maze, path, action, ((action + 1) / 2).clamp(0, 1)).mean() < before / 2
 
 
-def test_estimates_of_a_known_play(played):
+def test_estimates_of_a_known_episode(played):
     play, tiles = played
     scores = {name: estimate(play, play, tiles) for name, estimate in regret.ESTIMATES.items()}
     assert all(score.shape == (len(tiles),) and np.isfinite(score).all() for score in scores.values())

@@ -88,7 +88,7 @@ def assert_same_infos(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) 
 
 class TestPathVecEnv:
     @ids
-    def test_equals_single_environments(self, id: str) -> None:
+    def test_it_agrees_with_single_environments(self, id: str) -> None:
         options = {"size": 3, "max_episode_steps": 4}
         ours = make_path_vec(id, 5, **options)
         theirs = DummyVecEnv([lambda: make_one(id, **options)] * 5)
@@ -122,7 +122,7 @@ class TestPathVecEnv:
         for one in maze:
             np.testing.assert_array_equal(one.argmax(axis=0), parse(LEVEL))
 
-    def test_drawing_to_play_of_a_task_with_kinds_of_its_own(self, tmp_path: Path) -> None:
+    def test_a_drawing_as_level_of_a_task_with_custom_kinds(self, tmp_path: Path) -> None:
         with own_tasks(tmp_path, "weighted-terrain"):
             task = find_task("weighted-terrain")
             tiles = task.generate(np.random.default_rng(0), 1, (4, 4), "random")[0]
@@ -147,7 +147,7 @@ class TestPathVecEnv:
     @for_each(
         "options", [[{"level": LEVEL}, {}], [{"level": LEVEL}, {"index": 0}], {"level": LEVEL, "index": 0}, {"seed": 1}]
     )
-    def test_options_that_are_unknown(self, options: Any) -> None:
+    def test_unknown_options(self, options: Any) -> None:
         env = make_path_vec(SHORTEST_PATH, 2, levels=parse(LEVEL))
         env.set_options(options)
         refused("every environment a level, or every environment an index, and nothing", env.reset)
@@ -266,7 +266,7 @@ class TestPolicy:
             policy.resized(make_one("MazeDiameter-v0", size=4))
 
     @for_each("flat", [True, False])
-    def test_one_array_is_as_good_as_a_dictionary(self, flat: bool) -> None:
+    def test_an_array_can_replace_a_dictionary(self, flat: bool) -> None:
         envs = [
             make_path_vec(id, 3, size=3, **id_options)
             for id, id_options in ((LEARNING, {"flat": flat}), (SHORTEST_PATH, {}))
@@ -335,7 +335,7 @@ NETWORK = "nca-shortest-path-small"
 
 class TestAsPolicy:
     @for_each("start", [{}, {"start_from": NETWORK, "n_iterations": 6}])
-    def test_it_does_what_predict_does_and_a_file_keeps_it(self, start: dict[str, Any], tmp_path: Path) -> None:
+    def test_it_agrees_with_predict_and_survives_a_file(self, start: dict[str, Any], tmp_path: Path) -> None:
         env = make_path_vec(SHORTEST_PATH, 5, n_channels=33 if start else 1, size=6, max_episode_steps=9)
         actor_critic, observation = policy_for(env, **start), env.reset()
         file = save_model(actor_critic.as_policy(), tmp_path / "ppo")
@@ -353,7 +353,7 @@ class TestAsPolicy:
         actions = (agent.predict(observation, deterministic=True)[0] for agent in (actor_critic, again))
         np.testing.assert_array_equal(*actions)
 
-    def test_it_starts_as_the_network_and_learns_in_all_of_its_weights(self) -> None:
+    def test_it_starts_as_the_network_and_trains_all_weights(self) -> None:
         env = make_path_vec(SHORTEST_PATH, 64, n_channels=33, size=6, max_episode_steps=8)
         model = PPO(
             NCAActorCriticPolicy,
@@ -403,7 +403,7 @@ class TestTask:
     """A policy that PPO trains is for the task of its mazes, even if other tasks have equally many kinds of tile."""
 
     @for_each("order", ["DLRU", "RDLU"])
-    def test_an_order_is_learned_saved_and_gone_on_with(self, order: str, tmp_path: Path) -> None:
+    def test_an_order_is_learned_saved_and_resumed(self, order: str, tmp_path: Path) -> None:
         task = f"shortest-path-{order}"
         for env in (
             make_path_vec(SHORTEST_PATH, 4, size=4, max_episode_steps=4, order=order),
@@ -490,7 +490,7 @@ class TestLearning:
         first, second = (learn(1024, id, **options)[0].policy.parameters_to_vector() for _ in range(2))
         np.testing.assert_array_equal(first, second)
 
-    def test_a_curve_has_a_point_as_soon_as_it_is_due(self) -> None:
+    def test_a_curve_gets_points_at_the_chosen_interval(self) -> None:
         env, other = (make_path_vec(SHORTEST_PATH, 4, size=4, max_episode_steps=4) for _ in range(2))
         curve = LearningCurve({"other": other}, seed=1, every=16, n_episodes=4)
         model = PPO(NCAActorCriticPolicy, env, n_steps=2, batch_size=8, n_epochs=1, seed=0, device="cpu")

@@ -169,7 +169,7 @@ class TestScales:
             assert SCALES["full"].shrink(config) is config
         assert (config.n_updates, config.n_levels, config.batch_size) == (50_000, 10_000, 64)
 
-    def test_all_rows_shrink_and_stay_different(self):
+    def test_scaled_rows_stay_different(self):
         scale = SCALES["small"]
         configs = [config for row in ROWS for config in configs_of(row)]
         shrunk = [scale.shrink(config) for config in configs]
@@ -371,7 +371,7 @@ class TestEffects:
         text = SweepResults(results, effects, tmp_path, "", "", {}, ()).markdown()
         assert "| +10.00 ± 0.00 [+19.45; 2 of 2 pairs agree: appears] |" in text
 
-    def test_figures_as_published_have_all_effects_and_opposite_ones_none(self):
+    def test_published_figures_confirm_all_effects_and_opposite_figures_none(self):
         effects = effects_of(found_as(ROWS, lambda row, column: row.published[column][0]))
         assert {(effect.option, effect.value, effect.base) for effect in effects} == set(COMPARISONS)
         assert all(effect.value != effect.base for effect in effects)
@@ -384,7 +384,7 @@ class TestEffects:
     def test_a_single_row_has_no_effects(self):
         assert effects_of(found_as(find_rows(["4.1"]), lambda *_: 1.0)) == effects_of(find_rows(["4"])) == []
 
-    def test_small_differences_beside_their_errors_are_unclear(self):
+    def test_differences_within_their_errors_are_unclear(self):
         gains = {("4.1", "4.3"): -0.02, ("4.2", "4.4"): 0.05}
         by_row = {name: gain for names, gain in gains.items() for name in names}
         effects = effects_of(found_as(find_rows(["4"]), lambda row, column: by_row[row.name] * row.options["max_pool"]))
@@ -414,7 +414,7 @@ def processes_of(parent):
 
 
 class TestLocalExecutor:
-    def test_a_killed_process_is_another_attempt(self, tmp_path, monkeypatch):
+    def test_a_killed_process_counts_as_an_attempt(self, tmp_path, monkeypatch):
         monkeypatch.setattr(series, "attempt", die_once)
         job, attempts = Brief(tmp_path), []
         series.run_all([job], LocalExecutor(1), attempts.append)
@@ -452,7 +452,7 @@ class TestLocalExecutor:
         finally:
             executor.close()
 
-    def test_closing_lets_what_runs_save(self, tmp_path):
+    def test_closing_lets_running_jobs_save(self, tmp_path):
         job, executor = long_job(tmp_path, n_updates=10**5), LocalExecutor(1)
         (call,) = executor.start(jobs.attempt, [job])
         wait_for((job.folder / "metrics.jsonl").exists)

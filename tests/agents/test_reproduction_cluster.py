@@ -184,7 +184,7 @@ def test_jobs_of_another_cluster_are_not_cancelled(tmp_path, commands):
 
 
 @pytest.mark.parametrize("options", [{"slurm_partition": "nope"}, {"partition": "nope"}])
-def test_what_the_cluster_refuses_is_one_line_and_leaves_nothing(tmp_path, commands, capfd, options):
+def test_refusals_of_the_cluster_are_one_line_and_leave_no_files(tmp_path, commands, capfd, options):
     words = ["reproduce", "1.5", "--trials", "1", "--scale", "tiny", "--device", "cpu", "--launcher", "slurm"]
     (option,) = options
     assert main([*words, "--out", str(tmp_path / "it"), "--submit", f"{option}=nope"]) == 2
@@ -208,7 +208,7 @@ def test_jobs_that_the_cluster_refuses_later_leave_no_files(tmp_path, commands, 
     assert capfd.readouterr().err == ""
 
 
-def test_a_run_may_reach_its_time_limit_as_often_as_wanted(tmp_path, commands):
+def test_a_run_may_reach_its_time_limit_a_chosen_number_of_times(tmp_path, commands):
     _, (call,) = started_on(tmp_path / "a")
     assert call.job.submission()._timeout_countdown == 10**6
     assert "#SBATCH --requeue" in call.job.paths.submission_file.read_text()
@@ -251,7 +251,7 @@ def test_a_run_whose_time_is_too_short_is_given_up(tmp_path, updates, n_starts):
     assert re.fullmatch("its time was over 3 times in a row before .* needs a longer time limit.*", job.failure())
 
 
-def test_a_call_is_queued_again_by_itself_only_where_it_has_saved(tmp_path, commands):
+def test_only_calls_that_have_saved_are_queued_again(tmp_path, commands):
     _, (call,) = started_on(tmp_path / "submitit")
     requeued, queued = call.job.submission().function, []
     before = signal.signal(signal.SIGUSR2, lambda *_: queued.append(requeued.checkpoint()))  # as submitit does
@@ -272,7 +272,7 @@ def figures_of(*paths):
 
 
 @pytest.mark.slow  # runs without submitit are in test_reproduction.py
-def test_a_reproduction_begins_in_a_folder_that_is_not_there(tmp_path, monkeypatch):
+def test_a_reproduction_creates_its_folder(tmp_path, monkeypatch):
     monkeypatch.setitem(SCALES, "least", replace(LEAST, n_updates=3, n_levels=64))
     monkeypatch.setattr(figures, "BEHAVIOURS", {})
     out = tmp_path / "not" / "there"
@@ -282,14 +282,14 @@ def test_a_reproduction_begins_in_a_folder_that_is_not_there(tmp_path, monkeypat
     assert len(list((out / "submitit").glob("*_result.pkl"))) == 1
 
 
-def test_what_submitit_refuses_makes_no_folder(tmp_path):
+def test_refusals_of_submitit_create_no_folder(tmp_path):
     with pytest.raises(ValueError, match=r"submitit refuses the cluster local with \{'speed': 3\}"):
         run.reproduce(["1.5"], out=tmp_path / "it", launcher="submitit", submit={"speed": 3}, device="cpu")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
-def test_jobs_on_this_machine_are_queued_again_when_their_time_is_over(tmp_path):
+def test_local_jobs_are_queued_again_after_their_time_limit(tmp_path):
     killed, untouched = two_jobs(tmp_path / "paper")
     executor, ended = SubmititExecutor(tmp_path / "paper" / "submitit", "local", 2, {"timeout_min": 60}), []
 
@@ -327,7 +327,7 @@ def test_a_job_that_dies_is_tried_again_and_its_error_kept(tmp_path, monkeypatch
     assert "IsADirectoryError" in jobs.attempt(job).text
 
 
-def test_jobs_of_this_machine_end_with_the_command_that_started_them(tmp_path):
+def test_local_jobs_end_with_the_command_that_started_them(tmp_path):
     program = (
         "import time; from pathlib import Path; from maze_nca_gym.agents.runs.executors import SubmititExecutor as E\n"
         "print(E(Path('jobs'), 'local', 1, {}).start(time.sleep, [600])[0].job_id, flush=True); time.sleep(600)"
@@ -348,7 +348,7 @@ def test_slurm_must_be_installed(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_jobs_of_slurm_that_are_killed_and_requeued_go_on(tmp_path, slurm):
+def test_requeued_jobs_of_slurm_resume(tmp_path, slurm):
     killed, untouched = two_jobs(tmp_path / "paper")
     executor, requeued = SubmititExecutor(tmp_path / "paper/submitit", "slurm", 2, {"slurm_partition": "debug"}), []
 
@@ -367,7 +367,7 @@ def test_jobs_of_slurm_that_are_killed_and_requeued_go_on(tmp_path, slurm):
 
 
 @pytest.mark.slow
-def test_a_sweep_goes_on_when_slurm_ends_its_jobs(tmp_path, slurm, monkeypatch, capfd):
+def test_a_sweep_continues_after_slurm_ends_its_jobs(tmp_path, slurm, monkeypatch, capfd):
     """The first run is cancelled and the second reaches its time limit, but the table is the same as without."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "held.py").write_text(HELD)
@@ -406,7 +406,7 @@ def test_a_sweep_goes_on_when_slurm_ends_its_jobs(tmp_path, slurm, monkeypatch, 
 
 
 @pytest.mark.slow
-def test_slurm_refuses_what_it_cannot_run(tmp_path, slurm):
+def test_slurm_refuses_jobs_that_it_cannot_run(tmp_path, slurm):
     refused = [{"slurm_partition": "nope"}, {"slurm_gres": "gpu:9"}, *[{"slurm_account": "nope"}] * slurm]
     for options in refused:
         with pytest.raises(ValueError, match=r"^submitit refuses the cluster slurm with .*nvalid.*$"):

@@ -41,7 +41,7 @@ def card_of(**changes):
 
 
 @pytest.mark.usefixtures("without_pictures")
-def test_a_run_by_the_same_configuration_has_the_same_weights(tmp_path):
+def test_equal_configurations_give_equal_weights(tmp_path):
     published = train("fast", out=tmp_path / "first", threads=1, device="cpu", **TINY)
     comparison = retrain.compare(published, retrain.retrain("tiny", card_of(), tmp_path / "again"))
     assert comparison.agrees
@@ -70,13 +70,13 @@ def test_a_card_of_several_runs_is_refused_with_their_commands(tmp_path, capsys,
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_difference_of_nan_is_not_lost():
+def test_a_difference_of_nan_is_reported():
     published, ours = load("nca-shortest-path-hinted"), load("nca-shortest-path-hinted")
     torch.nn.init.constant_(ours.biases[0], float("nan"))  # the last of the weights
     assert math.isnan(retrain.compare(published, ours).difference)
 
 
-def test_hashes_tell_names_shapes_and_values_apart():
+def test_hashes_distinguish_names_shapes_and_values():
     weights = {"a": torch.zeros(2, 3), "b": torch.ones(2)}
     others = [
         {"c": torch.zeros(2, 3), "b": torch.ones(2)},

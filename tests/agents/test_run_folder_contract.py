@@ -192,7 +192,7 @@ def test_lines_after_the_checkpoint_are_written_anew(kind):
 
 @each_that_goes_on
 @for_each("further", [[], ["--overwrite"]])
-def test_ctrl_c_saves_and_says_how_to_go_on(kind, monkeypatch, capsys, further):
+def test_ctrl_c_saves_and_prints_how_to_resume(kind, monkeypatch, capsys, further):
     words = [*kind.words.split(), "--out", str(OUT)]
     with monkeypatch.context() as patch:
         fail_at(patch, kind, 5, lambda: signal.raise_signal(signal.SIGINT))
@@ -284,7 +284,7 @@ def test_files_without_a_description_are_refused(kind):
 
 
 @each_that_goes_on
-def test_a_damaged_checkpoint_is_refused_and_nothing_touched(kind):
+def test_a_damaged_checkpoint_is_refused_and_no_file_changes(kind):
     begun(kind)
     path = OUT / "checkpoint.safetensors"
     good = path.read_bytes()
@@ -304,7 +304,7 @@ def test_a_checkpoint_of_another_run_is_refused(kind):
     refused(r"checkpoint\.safetensors is of another configuration than config\.json; choose", kind.start)
 
 
-def test_a_run_that_is_killed_right_before_it_says_that_it_is_finished(monkeypatch):
+def test_a_run_that_is_killed_before_it_is_marked_as_finished(monkeypatch):
     """A kill at the end of all updates, and again while the checkpoint still exists."""
     with monkeypatch.context() as patch:
         patch.setattr(RunFolder, "finish", lambda *_: 1 / 0)

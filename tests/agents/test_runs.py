@@ -44,7 +44,7 @@ def test_a_clone_that_is_not_installed_knows_its_version(monkeypatch):
 class TestRunFolder:
     """Tests besides test_run_folder_contract.py, which runs all kinds of runs."""
 
-    def test_opening_writes_nothing_into_it(self, tmp_path):
+    def test_opening_a_folder_writes_nothing(self, tmp_path):
         run = opened(tmp_path / "a" / "b")
         assert run.found is None
         assert run.load("model") is None
@@ -108,7 +108,7 @@ class TestRunFolder:
 class TestLoop:
     """All runs that can resume save and end in the same way."""
 
-    def test_it_saves_at_both_ends_and_between_steps_when_it_is_time(self, tmp_path, monkeypatch):
+    def test_it_saves_at_start_and_end_and_at_the_interval(self, tmp_path, monkeypatch):
         clock, saved = [0.0], []
         monkeypatch.setattr(time, "monotonic", lambda: clock[0])
         with begun(tmp_path).loop(lambda: saved.append(clock[0]), every=10) as between:
@@ -147,7 +147,7 @@ class TestLoop:
                 steps()
             assert saved == [1]
 
-    def test_those_that_share_a_run_agree(self, tmp_path):
+    def test_processes_of_one_run_agree(self, tmp_path):
         with (
             pytest.raises(KeyboardInterrupt),
             begun(tmp_path).loop(int, 0, agree=lambda is_asked: not is_asked) as between,
@@ -161,7 +161,7 @@ def two_of_ctrl_c():
 
 
 class TestLines:
-    def test_every_line_is_there_at_once(self, tmp_path):
+    def test_every_line_is_written_at_once(self, tmp_path):
         run = begun(tmp_path)
         for n in (1, 2):
             run.log(line(n))
@@ -169,7 +169,7 @@ class TestLines:
         assert run.lines == read_metrics(tmp_path / "metrics.jsonl") == [line(1), line(2)]
 
     @pytest.mark.parametrize("end", ["", '{"update": 4, "lo', '{"update"', "{}", text_of(line(4))])
-    def test_going_on_drops_what_came_after_the_checkpoint(self, tmp_path, end):
+    def test_resuming_drops_lines_after_the_checkpoint(self, tmp_path, end):
         begun(tmp_path)
         path = tmp_path / "metrics.jsonl"
         path.write_text(text_of(line(1), line(2), line(3)) + end)
@@ -183,7 +183,7 @@ class TestLines:
         (tmp_path / "metrics.jsonl").write_text(text_of({"round": 0}, {"round": 1}, {"round": 2}))
         assert begun(tmp_path, done=1, counter="round").lines == [{"round": 0}, {"round": 1}]
 
-    def test_a_last_line_that_lacks_its_end_alone_counts(self, tmp_path):
+    def test_a_last_line_without_line_break_counts(self, tmp_path):
         (tmp_path / "m").write_text(text_of(line(1), line(2)).rstrip())
         assert read_metrics(tmp_path / "m") == [line(1), line(2)]
         assert read_metrics(tmp_path / "none") == []
@@ -231,7 +231,7 @@ class TestLines:
         (1, ""),
     ],
 )
-def test_a_bar_without_a_terminal_is_a_line_every_ten_seconds_and_the_final_count(seconds, lines, monkeypatch, capsys):
+def test_without_a_terminal_progress_is_a_line_every_ten_seconds(seconds, lines, monkeypatch, capsys):
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     with ProgressBar("round", 8) as bar:

@@ -48,7 +48,7 @@ def stepped(session: Session, n: int) -> Session:
 
 
 @pytest.mark.parametrize("name", ["shortest-path-bfs", "depth-first", "nca-shortest-path-healing"])
-def test_steps_are_those_of_a_rollout(name: str) -> None:
+def test_steps_agree_with_a_rollout(name: str) -> None:
     session, policy = stepped(begun(name), 7), load(name)
     with torch.no_grad():
         expected = rollout(policy, torch.from_numpy(one_hot(LEVEL[None], 4)), 7)[0].numpy()
@@ -58,7 +58,7 @@ def test_steps_are_those_of_a_rollout(name: str) -> None:
     assert session.snapshot.highlight == (policy.channel_names.index(policy.highlight) or None)
 
 
-def test_levels_are_those_of_the_seed() -> None:
+def test_levels_depend_on_the_seed() -> None:
     session = begun(levels=None, size=6, generator="loops", seed=3)
     rng = np.random.default_rng(3)
     for number in range(3):
@@ -67,7 +67,7 @@ def test_levels_are_those_of_the_seed() -> None:
         session.new_level()
 
 
-def test_a_set_is_played_in_its_order_and_again_from_the_first() -> None:
+def test_a_set_is_played_in_order_and_repeats() -> None:
     tiles = np.concatenate([generate(np.random.default_rng(seed), 1, 4, "random") for seed in range(3)])
     session = begun(levels=tiles, seed=5)
     for number in (0, 1, 2, 0):
@@ -91,7 +91,7 @@ def test_the_title_has_policy_family_size_seed_and_level() -> None:
         ("diameter", "longest shortest path found"),
     ],
 )
-def test_a_solved_level_says_so_and_stays(name: str, verdict: str) -> None:
+def test_a_solved_level_is_reported_and_stays(name: str, verdict: str) -> None:
     session = begun(name, levels=LEVEL if name != "diameter" else np.minimum(LEVEL, 1) * (LEVEL == 1))
     verdicts = [stepped(session, 1).snapshot.verdict for _ in range(150)]
     assert verdicts[0] == ""
@@ -123,7 +123,7 @@ def test_restart_keeps_the_level_as_it_is_now() -> None:
     assert session.snapshot.tiles[1, 2] == Tile.WALL
 
 
-def test_an_edited_level_has_another_answer() -> None:
+def test_an_edited_level_has_a_new_answer() -> None:
     session = stepped(begun(), 20)
     assert session.snapshot.solved
     session.edit(Paint(((1, 2),), Tile.WALL))
@@ -144,7 +144,7 @@ def test_a_level_without_a_path_is_allowed_and_reported() -> None:
     assert session.limit == 1
 
 
-def test_weights_for_some_iterations_are_an_end() -> None:
+def test_weights_for_a_number_of_iterations_end_the_rollout() -> None:
     session = begun()
     session.policy.max_steps = 3
     stepped(session, 3)
@@ -153,7 +153,7 @@ def test_weights_for_some_iterations_are_an_end() -> None:
 
 
 class TestChoosing:
-    def test_another_policy_takes_over_the_level(self) -> None:
+    def test_another_policy_keeps_the_level(self) -> None:
         session = stepped(begun(), 5)
         other = session.with_policy(load("depth-first"), "depth-first")
         assert np.array_equal(other.snapshot.tiles, LEVEL)

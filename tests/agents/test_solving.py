@@ -39,7 +39,7 @@ class TestTheLimit:
     @for_each("n_levels", [1, 3])
     @for_each("after", [2, 7, 32, 33])
     @for_each("late", [0, 1])
-    def test_at_the_limit(self, late, after, n_levels):
+    def test_scores_at_the_limit(self, late, after, n_levels):
         result = run_until_solved(FindsItAfter(after), np.stack([CORRIDOR] * n_levels), after - late)
         assert (result.solved == (not late)).all()
         assert (result.limited == late).all()
@@ -56,7 +56,7 @@ class TestTheLimit:
         (1.0, 1, 1 / 16, 1 - (1 / 16) / (4 / 16), 0.0),
     ],
 )
-def test_scores_of_a_drawing(value, on_a_wall, loss, accuracy, complete):
+def test_scores_of_drawings(value, on_a_wall, loss, accuracy, complete):
     """Numbers computed by hand: the target is all four tiles of the square, out of 16 tiles with the border."""
     policy = load("all-shortest-paths")
     levels = label(policy, SQUARE[None])
@@ -68,7 +68,7 @@ def test_scores_of_a_drawing(value, on_a_wall, loss, accuracy, complete):
     assert beyond[:ERROR].tolist() == row[:ERROR].tolist(), "above 1 is as 1"
 
 
-def test_what_is_coming_is_said_and_how_far_it_is_without_a_terminal(capsys, monkeypatch):
+def test_without_a_terminal_plan_and_progress_are_printed(capsys, monkeypatch):
     monkeypatch.setattr(progress, "PLAIN_EVERY", 0.0)
     solve(FindsItAfter(2), levels=np.stack([CORRIDOR] * 12), steps=5, batch=4)
     first, *lines = capsys.readouterr().err.splitlines()

@@ -172,7 +172,7 @@ class TestSpecification:
             ({"measure": {"benchmarks": ["maze-hard-30"]}}, "the mazes of maze-hard-30: bench --data FOLDER"),
         ],
     )
-    def test_mistakes_are_found_before_anything_runs(self, change, complaint, tmp_path):
+    def test_mistakes_are_reported_before_anything_runs(self, change, complaint, tmp_path):
         refused(re.sub(r"[?\[\]]", r"\\\g<0>", complaint), sweep, change, out=tmp_path / "it")
         assert not list(tmp_path.iterdir())
 
@@ -255,7 +255,7 @@ class TestSweep:
         assert executor.n_attempts == 0
         assert (copied / "config.json").read_text() == before
 
-    def test_what_has_diverged_is_tried_once_and_says_so(self, executor, tmp_path, monkeypatch, capsys):
+    def test_a_diverged_run_is_not_repeated(self, executor, tmp_path, monkeypatch, capsys):
         run_job = jobs.run_job
 
         def diverge(job):
@@ -292,7 +292,7 @@ class TestSweep:
         assert command.returncode == 130
         assert len(list((tmp_path / "it").glob("runs/*/*/checkpoint.safetensors"))) == 2
 
-    def test_samples_are_drawn_the_best_is_named_and_refitted_on_test_once(self, executor, tmp_path, monkeypatch):
+    def test_samples_are_drawn_and_only_the_best_is_tested(self, executor, tmp_path, monkeypatch):
         samples = {
             "learning_rate": {"log_uniform": [1e-4, 1e-2]},
             "n_channels": {"uniform": [4, 6]},
@@ -317,7 +317,7 @@ class TestSweep:
         sweep(content, out=tmp_path / "it", device="cpu")
         assert executor.n_attempts == before, "the test sets are seen once"
 
-    def test_the_worse_half_ends_early_and_the_others_as_if_nothing_had_ended(self, executor, tmp_path):
+    def test_the_worse_half_ends_early_and_does_not_change_the_other_half(self, executor, tmp_path):
         content = {"options": {**TINY, "n_updates": 8}, "vary": {"learning_rate": [1e-8, 1e-2, 0.03, 1e-7]}}
         content |= {"seeds": 1, "best": "accuracy", "measure": {"n": 16}, "halve": [2, 4]}
         results = sweep(content, out=tmp_path / "it", device="cpu")
@@ -373,7 +373,7 @@ class TestSweep:
         assert main(["train", "fast", "--seeds", "2", "--threads", "1"]) == 2
         assert "with --seeds there is no --threads" in capsys.readouterr().err
 
-    def test_runs_none_of_which_can_start_are_an_error(self, executor, tmp_path, monkeypatch, capsys):
+    def test_it_is_an_error_if_no_run_can_start(self, executor, tmp_path, monkeypatch, capsys):
         def die(function, arguments):
             calls = [Future() for _ in arguments]
             for call in calls:
@@ -448,7 +448,7 @@ class TestListing:
         assert [first[name] for name in ("kind", "state", "seed", "n_channels")] == ["train", "finished", "0", "4"]
         assert 0 <= float(first["random-4 complete"]) <= 1
 
-    def test_runs_of_other_kinds_and_those_that_go_on(self, tmp_path):
+    def test_unfinished_runs_and_runs_of_other_kinds(self, tmp_path):
         for i, line in enumerate(['{"update": 2, "loss": 0.5}\n', '{"round": 3}\n', ""]):
             a_run(tmp_path / str(i), {"a": [i, 1], "loss": i}, line, counter="round" if "round" in line else "update")
         runs = list_runs(tmp_path)
@@ -459,7 +459,7 @@ class TestListing:
             ["2", "", "begun", "2 1", "2", ""],
         ]
 
-    def test_a_line_a_run_filtered_sorted_and_as_csv(self, tmp_path, capsys):
+    def test_lines_of_runs_are_filtered_and_sorted_and_written_as_csv(self, tmp_path, capsys):
         for i in range(40):
             command = f"maze-nca-gym {'train' if i % 2 else 'evolve'} x"
             figures = {"figures": {"complete": (i * 7 % 40) / 40}}
@@ -481,7 +481,7 @@ class TestListing:
         assert main([*listed, "--kind", "solve"]) == 2
         assert "none of 40 runs in" in capsys.readouterr().err
 
-    def test_what_is_missing_comes_last_and_numbers_come_as_numbers(self, tmp_path):
+    def test_missing_values_come_last_and_numbers_sort_as_numbers(self, tmp_path):
         for i, loss in enumerate(["", '{"update": 1, "loss": 10}', '{"update": 1, "loss": 9}']):
             a_run(tmp_path / str(i), {}, loss)
         assert [row[0] for row in list_runs(tmp_path, sort="loss").rows] == ["2", "1", "0"]
@@ -533,7 +533,7 @@ class TestListing:
             (tmp_path / name / "metrics.jsonl").unlink()
         assert [row[0] for row in list_runs(tmp_path, state="damaged").rows] == ["run"]
 
-    def test_names_of_folders_do_not_steer_the_terminal(self, tmp_path, capsys):
+    def test_names_of_folders_cannot_control_the_terminal(self, tmp_path, capsys):
         for name in ("\x1b[2Jx", "a\nb", "\udcff"):
             a_run(tmp_path / name, {})
         for words in ([], ["--csv"]):
@@ -555,7 +555,7 @@ def row(name, options, values):
 
 
 class TestStatistics:
-    def test_intervals_are_students(self):
+    def test_intervals_agree_with_student(self):
         values = [0.2, 0.5, 0.4]
         low, high = student_t.interval(0.95, 2, np.mean(values), np.std(values, ddof=1) / np.sqrt(3))
         assert student(values) == pytest.approx((low, high))
@@ -585,7 +585,7 @@ class TestStatistics:
         assert find_effects(rows[:1]) == find_effects([rows[0], rows[3]]) == []
 
 
-def test_what_drivers_and_compilers_write_is_in_the_log_of_the_run(tmp_path, monkeypatch):
+def test_output_of_drivers_and_compilers_goes_to_the_log_of_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "run_job", lambda job: [os.write(number, b"%d," % number) for number in (1, 2)])
     job = read_sweep(SWEEP).jobs(tmp_path, "cpu")[0]
     assert jobs.attempt(job) is None
@@ -641,7 +641,7 @@ class TestGpus:
             ("submitit", "cuda", "5,3", ["5", "3"]),
         ],
     )
-    def test_each_run_finds_a_gpu_of_its_own(self, launcher, device, visible, expected, gpus, tmp_path_factory):
+    def test_each_run_gets_its_own_gpu(self, launcher, device, visible, expected, gpus, tmp_path_factory):
         folder = tmp_path_factory.mktemp("run")
         (folder / "go").touch()
         gpus(visible)
@@ -656,7 +656,7 @@ class TestGpus:
         assert os.environ.get("CUDA_VISIBLE_DEVICES") == visible
 
     @pytest.mark.parametrize("launcher", ["local", pytest.param("submitit", marks=pytest.mark.slow)])
-    def test_a_gpu_that_became_free_is_next(self, launcher, gpus, tmp_path_factory):
+    def test_a_free_gpu_is_next(self, launcher, gpus, tmp_path_factory):
         first, others = (tmp_path_factory.mktemp(name) for name in ("first", "others"))
         gpus("a,b")
         executor = Launch(launcher, 3, "cuda", ()).make_executor(first)
@@ -670,7 +670,7 @@ class TestGpus:
         finally:
             executor.close()
 
-    def test_slurm_gives_gpus_itself(self, gpus, monkeypatch):
+    def test_slurm_assigns_gpus(self, gpus, monkeypatch):
         calls = []
         monkeypatch.setattr(sweeps_run, "make_executor", lambda *arguments: calls.append(arguments))
         gpus("5,3")

@@ -81,7 +81,7 @@ def _no_gradients():
 
 @pytest.mark.parametrize("name", ["nca-shortest-path-baseline", "nca-diameter-lenient"])
 @pytest.mark.parametrize("shape", [(6, 6), (4, 7)])
-def test_it_shows_the_best_of_eight_single_runs_that_is_valid(name: str, shape: tuple[int, int]) -> None:
+def test_it_shows_the_best_valid_result_of_eight_runs(name: str, shape: tuple[int, int]) -> None:
     single, policy = load(name), load(f"symmetrised:{name}")
     tiles = levels(single.task, 40, shape)
     maze, n_steps = maze_of(policy, tiles), 6
@@ -98,7 +98,7 @@ def test_it_shows_the_best_of_eight_single_runs_that_is_valid(name: str, shape: 
     assert policy.channel_names[1 :: single.n_channels] == tuple(f"path_{turned}" for turned in EIGHT)
 
 
-def test_paths_alone_and_several_steps_are_the_same_states() -> None:
+def test_requests_for_paths_or_several_steps_have_the_same_states() -> None:
     policy = load("symmetrised:nca-shortest-path-small")
     maze = maze_of(policy, levels(policy.task, 3, (5, 8)))
     assert isinstance(engine_for(policy, maze), EachOrientation)
@@ -161,7 +161,7 @@ def test_the_shortest_valid_line_is_shown() -> None:
     np.testing.assert_array_equal(state[0, 0].numpy() > 0.5, SHORT)
 
 
-def test_the_unturned_of_equal_paths_is_shown() -> None:
+def test_of_equal_paths_the_unrotated_one_is_shown() -> None:
     tiles = levels("shortest-path", 50, (6, 6))
     maze = maze_of(Oracle(), tiles)
     state = rollout(Symmetrised(Oracle()), maze, 1)
@@ -194,7 +194,7 @@ def test_unsuitable_policies_are_refused(make, message):
     refused(message, make)
 
 
-def test_a_task_before_the_prefix_is_the_networks():
+def test_a_task_before_the_prefix_belongs_to_the_network():
     policy = load("diameter:symmetrised:nca-shortest-path-hinted")
     assert (type(policy), policy.task, policy.policy.task) == (Symmetrised, "diameter", "diameter")
     first, second = (
@@ -220,7 +220,7 @@ def test_symmetrised_policies_are_not_saved(format, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_descriptions():
+def test_descriptions_of_symmetrised_policies():
     policy, info = load("symmetrised:nca-diameter-lenient"), find_policy("symmetrised:nca-diameter-lenient")
     assert (policy.n_weights, policy.default_steps) == (21_120, 181)
     assert (info.scores, info.exact) == ({}, False)
@@ -232,7 +232,7 @@ def test_descriptions():
 
 
 @pytest.mark.usefixtures("command_line")
-def test_commands_take_it_and_tell_its_cost(capsys):
+def test_commands_accept_it_and_print_its_cost(capsys):
     name = "symmetrised:nca-diameter-lenient"
     assert main(["evaluate", name, "--families", "random", "--sizes", "5", "--n", "3", "--steps", "12"]) == 0
     assert f"{name}: one iteration is 8 passes of its network" in capsys.readouterr().out
@@ -244,7 +244,7 @@ def test_commands_take_it_and_tell_its_cost(capsys):
 
 @pytest.mark.usefixtures("command_line")
 @for_each(("passes", "message"), [(1, False), (2, True), (8, True)])
-def test_evaluate_tells_the_cost_of_several_passes(passes, message, monkeypatch, capsys):
+def test_evaluate_prints_the_cost_of_several_passes(passes, message, monkeypatch, capsys):
     policy = load("shortest-path-bfs")
     hints = replace(policy.engine_hints, passes=passes)
     policy_facts = SimpleNamespace(output=policy.output, engine_hints=hints, guarantees=policy.guarantees)
@@ -253,12 +253,12 @@ def test_evaluate_tells_the_cost_of_several_passes(passes, message, monkeypatch,
     assert (f"it: one iteration is {passes} passes of its network" in capsys.readouterr().out) == message
 
 
-def test_the_benchmark_says_what_it_costs():
+def test_the_benchmark_prints_its_cost():
     (row,) = bench("maze-unique-30", policies="symmetrised:nca-shortest-path", n=1, steps=2).rows
     assert row.search.endswith("8 passes of its network, the best of which it chooses")
 
 
-def test_play_steps_it():
+def test_play_accepts_it():
     policy = load("symmetrised:nca-diameter-lenient")
     session = Session(policy, "it", 0, size=4)
     assert [session.step() for _ in range(2)] == ["", ""]

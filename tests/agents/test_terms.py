@@ -149,7 +149,7 @@ def by_blocks(automaton):
     return np.unpackbits(np.array(octets), axis=-1, bitorder="little")[None, :, :3, :3].astype(bool)
 
 
-def test_parts_that_read_one_tile_decide_a_term():
+def test_a_term_is_decided_by_its_parts_of_one_tile():
     for term, values in zip(terms(), expected(), strict=True):
         values_of_parts = {part: np.bool_(by_hand(part, PLACES[4], {})) for part in term.local_parts}
         assert all(len(part.taps) == 1 for part in values_of_parts)
@@ -272,7 +272,7 @@ def test_coq_agrees(tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_exactly_so_many_are_on():
+def test_exact_numbers_of_signals_are_on():
     for number in range(4):
         bits_of_states = [np.array(bits) for bits in np.ndindex(2, 2, 2)]
         assert [bool(exactly(number, [*map(np.bool_, bits)])) for bits in bits_of_states] == [

@@ -89,7 +89,7 @@ def test_signals_declared_equal_everywhere_must_be_equal():
     assert prove("life").verdict == "characterised", "BEGUN is the same everywhere"
 
 
-def test_an_invariant_is_proven_for_what_it_is_used_for():
+def test_an_invariant_is_proven_for_its_use():
     dry = {"invariant": lambda see: ~(see(Reached.WET) & see.tile(Tile.WALL))}
     assert prove(replace(REACHABLE, **dry)).invariant
     assert not prove(replace(REACHABLE, **dry, heals=True)).invariant, "a wall may be drawn where it is wet"
@@ -152,7 +152,7 @@ def springs(counts):
         ({"spring": "any"}, "refuted"),
     ],
 )
-def test_how_many_tiles_of_a_kind_there_are_is_declared_and_checked(counts, verdict):
+def test_numbers_of_tiles_of_a_kind_are_declared_and_checked(counts, verdict):
     task, automaton = springs(counts)
     with registered(task, "MazeSprings-v0"):
         assert prove(automaton()).verdict == verdict
@@ -163,7 +163,7 @@ def test_how_many_tiles_of_a_kind_there_are_is_declared_and_checked(counts, verd
             assert (draw() != SPRING).all(axis=(1, 2)).any()
 
 
-def test_a_specification_of_a_single_start_is_one_of_levels_that_have_it():
+def test_a_specification_of_one_start_describes_levels_with_one_start():
     def two_sources(level):
         level[tuple(np.argwhere(level == Tile.EMPTY)[0])] = Tile.SOURCE
 
@@ -185,7 +185,7 @@ def test_a_specification_of_a_single_start_is_one_of_levels_that_have_it():
     refused("several=False needs the kind of the only start", distance, is_free, several=False)
 
 
-def test_kinds_that_no_mark_draws_are_compared_too():
+def test_kinds_without_a_mark_are_compared_too():
     kinds = (*KINDS, Kind("mud", "m", "#8c564b"))
 
     def dry(tiles):
@@ -257,7 +257,7 @@ def test_a_declared_slow_copy_is_checked():
         assert any("iterations" in lemma.claim for lemma in proof.refused)
 
 
-def test_a_slow_copy_states_no_more_than_is_proven_of_it():
+def test_a_slow_copy_states_only_proven_facts():
     wet = {"invariant": lambda see: see(Slow.WET)}
     plain = replace(slow_flood(), slows=replace(REACHABLE, invariant=None))
     assert prove(replace(plain, **wet)).verdict == "characterised"
@@ -270,7 +270,7 @@ def test_a_slow_copy_states_no_more_than_is_proven_of_it():
         refused("slow slows reachable, so", replace, slow_flood(), parts=(), **change)
 
 
-def test_a_wrong_answer_with_a_bound_stays_refused_whatever_explains_it():
+def test_a_wrong_answer_with_a_bound_stays_refused_with_any_explanation():
     everything = {**SHORTEST_PATH.rules, PathSignal.PATH: lambda see: see(PathSignal.FLOOD)}
     for theorem in (None, distance(Tile.TARGET), canonical_path()):
         proof = prove(replace(SHORTEST_PATH, rules=everything, theorem=theorem))
@@ -307,12 +307,12 @@ def is_near(picture, at):
 
 
 @for_each(("name", "fact"), [("all is on the map", lambda picture, at: picture.inside(at)), ("near", is_near)])
-def test_axioms_are_tried_wherever_a_proof_supposes_them(name, fact):
+def test_axioms_are_tested_wherever_a_proof_assumes_them(name, fact):
     false = replace(REACHABLE, theorem=with_axiom(distance(Tile.SOURCE), name, fact))
     refused(f"the axiom '{name}' is not true of the maze [.#ST/]+, or beyond its edge", prove, false)
 
 
-def test_an_axiom_of_an_author_is_stated_and_proves_nothing_correct():
+def test_a_custom_axiom_is_stated_and_gives_no_verdict():
     theorem = with_axiom(distance(Tile.SOURCE), "never far", lambda picture, at: picture.number("distance", at) < 1_000)
     proof = prove(replace(REACHABLE, theorem=theorem, bound=None))
     assert proof.verdict == "characterised"
@@ -361,7 +361,7 @@ def remade(model: NCA, kind: type[NCA] = NCA, **changes) -> NCA:
     return copied
 
 
-def test_a_certificate_is_about_the_iterations_that_run():
+def test_a_certificate_covers_the_iterations_that_run():
     model, pooled = load("nca-shortest-path-hinted"), load("nca-shortest-path-healing-hinted")
     assert certify(remade(model), automaton=SHORTEST_PATH).holds
     assert certify(remade(model).double(), automaton=SHORTEST_PATH).holds
@@ -396,7 +396,7 @@ def on_map(see, tap):
     return reduce(or_, (see.tile(kind, tap) for kind in range(len(KINDS))))
 
 
-def test_a_corner_is_on_the_map_where_both_of_its_neighbours_are(forgotten):
+def test_a_corner_is_on_the_map_if_both_of_its_neighbours_are(forgotten):
     register_task(Task(name="inner", solve=fixpoint(IN=lambda see: on_map(see, "UL")), may_be_empty=True))
     rules = {Lit.PATH: RULES[Lit.PATH], Lit.WET: lambda see: on_map(see, "U") & on_map(see, "L"), Lit.LIT: lit_never}
     proof = prove(Automaton("inner", "inner", Lit, rules, neighbourhood=9, bound=StepBound(constant=2)))
@@ -404,7 +404,7 @@ def test_a_corner_is_on_the_map_where_both_of_its_neighbours_are(forgotten):
     assert {"IN is on for a reason", RECTANGLE} <= {*proof.axioms}
 
 
-def test_each_function_of_an_author_is_called_once_in_a_proof():
+def test_each_custom_function_is_called_once_in_a_proof():
     flood, calls = reached(Tile.SOURCE), list[str]()
 
     def noted(name, function):
@@ -451,7 +451,7 @@ def test_a_theorem_is_called_once():
         refused(rf"`signals` of a theorem must join the values that it reads .*{message}|{message}", prove, broken)
 
 
-def test_a_specification_answers_all_readers_alike():
+def test_a_specification_gives_all_readers_the_same_answer():
     def shown(picture, at):  # of arrays it is the shortest path, of symbols nothing
         return picture.true("on_path", at) if isinstance(picture, MazePicture) else ~picture.inside(at)
 
@@ -527,7 +527,7 @@ def test_a_sufficient_bound_is_named(forgotten):
     assert prove(dry).suffices is None
 
 
-def test_a_proof_names_the_axioms_that_it_used():
+def test_a_proof_lists_its_axioms():
     proof = prove("reachable")
     assert "reached is on for a reason" in proof.axioms
     assert proof.stated == ()

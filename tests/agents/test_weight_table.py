@@ -77,7 +77,7 @@ def test_rows_for_printing():
 
 
 @for_each("size", [(1, 1), (1, 7), (6, 1), (9, 5)])
-def test_taps_give_the_bits_of_the_dense_convolution(size):
+def test_taps_have_the_same_bits_as_a_dense_convolution(size):
     weight, bias = TABLE.convolution()
     generator = torch.Generator().manual_seed(0)
     inputs, state = (torch.randint(-50, 50, (3, 2, *size), generator=generator).float() for _ in range(2))

@@ -34,7 +34,7 @@ def saved(tmp_path: Path) -> Path:
     return save_model(NCA(4, 5), tmp_path / "model")
 
 
-def test_names_of_any_letters_survive_and_the_model_can_be_trained(tmp_path):
+def test_names_with_any_letters_are_saved_and_the_model_can_be_trained(tmp_path):
     path = save_model(NCA(4, 3, channel_names=["path", "ä", "b"]), tmp_path / "a-0.5")
     assert path == tmp_path / "a-0.5.safetensors"
     again = load_model(str(path))
@@ -77,7 +77,7 @@ def test_other_objects_are_not_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_every_damaged_byte_is_noticed_and_every_end_that_is_missing(saved):
+def test_every_damaged_byte_and_every_missing_end_is_noticed(saved):
     good = saved.read_bytes()
     flipped = (
         good[:place] + bytes([good[place] ^ 0x10]) + good[place + 1 :] for place in [*range(0, len(good), 97), -2]
@@ -113,7 +113,7 @@ def test_other_files(tmp_path):
         ({"max_pool": True, "channel_names": None}, "its checksum is wrong"),
     ],
 )
-def test_descriptions_that_do_not_fit(tmp_path, changes, message):
+def test_descriptions_that_disagree_with_the_weights(tmp_path, changes, message):
     saved = save_model(NCA(4, 5), tmp_path / "model")
     rewrite(saved, **changes)
     refused(message, load_model, saved)
@@ -180,7 +180,7 @@ def test_other_names_of_weights(tmp_path, rename, message):
     refused(message, load_model, saved)
 
 
-def test_a_file_of_another_kind_is_no_unknown_policy(tmp_path):
+def test_a_file_of_another_kind_is_not_called_an_unknown_policy(tmp_path):
     torch.save({}, tmp_path / "model.pt")
     with pytest.raises(ValueError, match=r"model.pt is no model file, as `save_model` writes them \(\*.safetensors\)$"):
         load(str(tmp_path / "model.pt"))

@@ -138,7 +138,7 @@ def test_learned(automaton: Automaton, tmp_path: Path) -> None:
     assert not certificate.holds
 
 
-def test_every_door(
+def test_a_world_works_at_every_entry_point(
     automaton: Automaton,
     run_of: Callable[[Automaton], str],
     tmp_path: Path,
@@ -168,7 +168,7 @@ def test_every_door(
         assert len(evolve(policy, out="evolved", n=4, rounds=1, n_offspring=2, size=5))
 
 
-def test_registered_it_is_found_by_its_channels(automaton: Automaton, compiled: Policy) -> None:
+def test_a_registered_task_is_found_by_its_channels(automaton: Automaton, compiled: Policy) -> None:
     registered = register_automaton(replace(automaton, name="own-world"))
     try:
         assert certify(compiled) == certify(compiled, automaton=registered)

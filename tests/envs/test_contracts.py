@@ -100,7 +100,7 @@ def arrays_in(result: Any) -> list[NDArray[Any]]:
 
 class TestGymnasium:
     @every_id
-    def test_its_checker_is_silent(self, id: str) -> None:
+    def test_the_checker_of_the_library_reports_nothing(self, id: str) -> None:
         """The environment renders in every mode too."""
         env = gym.make(id, render_mode="rgb_array", render_fps=1000)
         check_env(env.unwrapped)
@@ -191,7 +191,7 @@ class TestGymnasium:
 
 class TestSpaces:
     @every_plain_id
-    def test_of_observations_and_actions(self, id: str) -> None:
+    def test_spaces_of_observations_and_actions(self, id: str) -> None:
         env = make(id, size=(3, 5))
         space, n_tiles = env.observation_space, find_task(task_of(id)).n_tiles
         assert (space["maze"].shape, space["state"].shape) == ((n_tiles, 5, 7), (2, 5, 7))
@@ -199,7 +199,7 @@ class TestSpaces:
 
     @every_id
     @every_kind
-    def test_contain_what_is_handed_out(self, id: str, make: Make) -> None:
+    def test_spaces_contain_returned_values(self, id: str, make: Make) -> None:
         env = make(id)
         observation, _ = env.reset(seed=0)
         for _ in range(3):
@@ -233,7 +233,7 @@ class TestResults:
 
     @every_id
     @every_kind
-    def test_never_change_and_share_nothing(self, id: str, make: Make) -> None:
+    def test_returned_arrays_never_change_and_share_no_memory(self, id: str, make: Make) -> None:
         """Only `maze` may be shared between results of a vector."""
         env = make(id, max_episode_steps=None if id in PLAIN else 9)
         action, results = noise(env), []
@@ -311,7 +311,7 @@ class TestEpisodes:
 
     @every_id
     @every_kind
-    def test_need_a_reset_before_steps_and_pictures(self, id: str, make: Make) -> None:
+    def test_steps_and_pictures_need_a_reset(self, id: str, make: Make) -> None:
         for env in (make(id, render_mode="ansi"), make(id, render_mode="ansi").unwrapped):
             for act in (lambda env=env: env.step(noise(env)), env.render):
                 with pytest.raises(ResetNeeded, match="reset"):
@@ -498,7 +498,7 @@ class TestConstructor:
     def test_bad_arguments(self, id: str, make: Make, options: dict[str, Any], message: str) -> None:
         refused(message, make, id, **options)
 
-    def test_what_no_reset_could_make_a_level_of(self) -> None:
+    def test_options_without_a_possible_level(self) -> None:
         refused("no two connected free tiles", make, PLAIN[0], generator="perfect", size=2)
 
     def test_unknown_task_and_mode(self) -> None:
@@ -522,7 +522,7 @@ class TestConstructor:
             ({"levels": LEVEL, "rendermode": "ansi"}, "rendermode"),
         ],
     )
-    def test_an_unknown_keyword_is_pythons_error_and_ours(
+    def test_an_unknown_keyword_raises_the_error_of_python_with_a_suggestion(
         self, id: str, make: Make, options: dict[str, Any], unknown: str
     ) -> None:
         with pytest.raises(TypeError) as ours:
@@ -559,7 +559,7 @@ class TestNamedSets:
             np.testing.assert_array_equal(env.state.tiles[0], tiles[rng.integers(len(tiles))])
             env.reset()
 
-    def test_in_order_each_comes_once_before_any_comes_again(self, id: str, tiles: levels.Tiles) -> None:
+    def test_in_order_each_comes_once_before_repetitions(self, id: str, tiles: levels.Tiles) -> None:
         env = bare(id, levels=tiles[:3], in_order=True)
         for played in (0, 1, 2, 0, 1):
             env.reset()
@@ -608,7 +608,7 @@ class TestLevels:
         )
 
     @every_kind
-    def test_of_a_set_come_evenly_however_it_is_given(self, id: str, make: Make, tmp_path: Path) -> None:
+    def test_levels_of_a_set_are_equally_frequent_in_any_form(self, id: str, make: Make, tmp_path: Path) -> None:
         tiles = generation.generate(np.random.default_rng(0), 4, 3)
         path = LevelSet(tiles).save(tmp_path / "levels")
         indices = []
@@ -621,7 +621,7 @@ class TestLevels:
         assert sum(counts) >= len(walls)
         assert min(counts) > len(walls) / 8
 
-    def test_a_changed_array_changes_none(self, id: str) -> None:
+    def test_a_changed_array_changes_no_level(self, id: str) -> None:
         tiles = LEVEL.copy()
         env = make(id, levels=tiles)
         tiles[:] = Tile.EMPTY
@@ -635,7 +635,7 @@ class TestLevels:
         assert bare(id, **options).source.has_border == bordered
 
     @every_kind
-    def test_are_chosen_by_a_function(self, id: str, make: Make) -> None:
+    def test_levels_are_chosen_by_a_function(self, id: str, make: Make) -> None:
         env, level = make(id), find_task(task_of(id)).prepare(LEVEL)
         env.unwrapped.choose_levels_with(lambda rows, draw: np.stack([level] * len(rows)))
         observation, _ = env.reset(seed=0)

@@ -87,7 +87,7 @@ def test_every_step_is_shown(window: type[ScriptedWindow]) -> None:
     assert len(window.shown) == 2
 
 
-def test_the_window_waits_for_the_user_where_it_is_seen(window: type[ScriptedWindow]) -> None:
+def test_a_visible_window_waits_for_the_user(window: type[ScriptedWindow]) -> None:
     env = make()
     env.wait()  # before an episode there is nothing to show
     env = started(env)
@@ -165,7 +165,7 @@ def test_an_episode_ends_if_the_path_is_optimal_after_an_edit(
         env.step(ZERO)
 
 
-def test_edit_that_leaves_no_solution_is_not_done(window: type[ScriptedWindow]) -> None:
+def test_edits_without_a_solution_are_refused(window: type[ScriptedWindow]) -> None:
     _, (observation, *_) = played(window, ZERO, wall((1, 2)), wall((2, 1)))
     np.testing.assert_array_equal(observation["maze"], one_hot(EDITED))
     assert window.notices == ["", "", "", "not done: the level would have no solution"]
@@ -180,7 +180,7 @@ def test_edit_that_leaves_no_solution_is_not_done(window: type[ScriptedWindow]) 
         (MoveEnd(Tile.SOURCE, (1, 3)), "the source cannot stand on the target"),
     ],
 )
-def test_a_bad_edit_changes_nothing_and_says_why(window: type[ScriptedWindow], edit: Edit, notice: str) -> None:
+def test_a_bad_edit_changes_nothing_and_has_a_reason(window: type[ScriptedWindow], edit: Edit, notice: str) -> None:
     _, (observation, *_) = played(window, ZERO, edit)
     np.testing.assert_array_equal(observation["maze"], one_hot(LEVEL))
     assert window.notices[-1] == notice
@@ -200,7 +200,7 @@ def test_damage_reaches_the_observation(window: type[ScriptedWindow]) -> None:
     np.testing.assert_array_equal(observation["maze"], one_hot(LEVEL))
 
 
-def test_damage_does_not_change_the_levels_to_come(window: type[ScriptedWindow]) -> None:
+def test_damage_does_not_change_the_next_levels(window: type[ScriptedWindow]) -> None:
     tiles = []
     for script in ([], [Request.CONTINUE, Damage((1, 1))]):
         window.script = list(script)

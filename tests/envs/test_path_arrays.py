@@ -22,7 +22,7 @@ MODES = ["NextStep", "SameStep", "Disabled"]
 
 @every_id
 @for_each("flat", [True, False])
-def test_checkers_are_silent(id: str, flat: bool) -> None:
+def test_checkers_report_nothing(id: str, flat: bool) -> None:
     """Grids are left out, because Stable-Baselines3 takes every array of three dimensions for a picture."""
     check_env(gym.make(id, flat=flat, render_mode="rgb_array").unwrapped)
     if flat:
@@ -36,7 +36,7 @@ def test_checkers_are_silent(id: str, flat: bool) -> None:
 @for_each("flat", [True, False])
 @for_each("mode", MODES)
 @for_each("output", ["numpy", "torch"])
-def test_one_and_many_are_path_action_in_one_array(id: str, flat: bool, mode: str, output: str) -> None:
+def test_single_and_vector_environments_agree_with_path_action(id: str, flat: bool, mode: str, output: str) -> None:
     """All results of a step are equal bit for bit, also with actions beyond the bounds."""
     plain, options = id.replace("RL", ""), {"size": (3, 4), "max_episode_steps": 4}
     many = gym.make_vec(id, 2, flat=flat, autoreset_mode=mode, output=output, **options)

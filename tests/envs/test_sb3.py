@@ -94,7 +94,7 @@ class TestPathAction:
         with pytest.warns(UserWarning, match="is different from the unwrapped version"):
             check_gymnasium_env(env, skip_render_check=True)
 
-    def test_actions_from_minus_one_to_one_are_paths_from_zero_to_one(self) -> None:
+    def test_actions_from_minus_1_to_1_are_paths_from_0_to_1(self) -> None:
         env = started(make())
         action = np.resize(np.array([-1, -0.5, 0, 0.5, 1, -7, 7], np.float32), (1, 5, 5))
         observation, *_ = env.step(action)
@@ -121,14 +121,14 @@ class TestPathAction:
         env = started(make())
         refused(message, env.step, action)
 
-    def test_survives_json(self) -> None:
+    def test_it_survives_json(self) -> None:
         env = make()
         assert env.spec is not None
         same = gym.make(EnvSpec.from_json(env.spec.to_json()))
         assert isinstance(same, PathAction)
         assert data_equivalence(env.reset(seed=0), same.reset(seed=0), exact=True)
 
-    def test_further_channels_are_written_as_they_are(self) -> None:
+    def test_further_channels_are_written_unchanged(self) -> None:
         env = started(make(n_channels=2))
         observation, *_ = env.step(np.full((2, 5, 5), 3, np.float32))
         assert observation in env.observation_space

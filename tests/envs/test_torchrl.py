@@ -21,12 +21,12 @@ STATE = "observation"
 @pytest.mark.parametrize(
     "id", [*maze_nca_gym.ENVIRONMENTS, *maze_nca_gym.EVOLVING_ENVIRONMENTS, *maze_nca_gym.LEARNING_ENVIRONMENTS]
 )
-def test_its_checker_is_silent(id: str) -> None:
+def test_the_checker_of_the_library_reports_nothing(id: str) -> None:
     check_env_specs(GymEnv(id, size=3, n_channels=1))
 
 
 @for_each("frame_skip", [1, 2])
-def test_its_rollout_is_gymnasiums(frame_skip: int) -> None:
+def test_its_rollout_agrees_with_gymnasium(frame_skip: int) -> None:
     env = GymEnv("MazeShortestPath-v0", size=3, n_channels=1, frame_skip=frame_skip)
     env.set_seed(0)
     rollout, ours = env.rollout(3), gym.make("MazeShortestPath-v0", size=3, n_channels=1)
@@ -43,7 +43,7 @@ def test_a_misspelt_keyword_is_named() -> None:
         GymEnv("MazeShortestPath-v0", n_chanels=1)
 
 
-def test_it_steps_a_vector() -> None:
+def test_it_runs_a_vector_environment() -> None:
     """torchrl resets episodes itself, so SAME_STEP also fails with Gymnasium's own vector of these environments."""
     options = {"size": 3, "n_channels": 1, "max_episode_steps": 3}
     envs = GymWrapper(gym.make_vec("MazeShortestPath-v0", 2, autoreset_mode="Disabled", **options))

@@ -212,7 +212,7 @@ def test_seeds_are_those_of_the_sub_environments(id: str, seed: Any) -> None:
 
 
 @every_mode
-def test_resets_amid_episodes(mode: AutoresetMode) -> None:
+def test_resets_during_episodes(mode: AutoresetMode) -> None:
     """Resets with masks, seeds and levels in every combination, in every autoreset mode."""
     native, single = started(make(ID, autoreset_mode=mode, size=3), 1), started(make_sync(ID, mode, size=3), 1)
     masks = [None, np.array([True, False, False, True, False]), np.arange(N) == 4]
@@ -230,7 +230,7 @@ def test_resets_amid_episodes(mode: AutoresetMode) -> None:
 
 
 class TestResetOptions:
-    def test_one_level_each_for_some(self) -> None:
+    def test_one_level_for_each_of_some_environments(self) -> None:
         env, mask = small(), np.array([False, True, False, True, False])
         _, infos = env.reset(options={"level": LEVELS})
         np.testing.assert_array_equal(env.state.tiles, LEVELS)
@@ -306,7 +306,7 @@ class TestSteps:
             observation = to_numpy(env.step(torch.from_numpy(action).to(device))[0])
             assert (observation["state"] == -(2.0**24)).all()
 
-    def test_ignored_action_may_be_anything(self) -> None:
+    def test_ignored_actions_are_not_checked(self) -> None:
         env = small(max_episode_steps=1)
         single = make_sync(ID, size=3, n_channels=2, max_episode_steps=1)
         for e in (env, single):
@@ -327,7 +327,7 @@ class TestSteps:
 
     @every_mode
     @for_each("output", ["numpy", "torch"])
-    def test_the_caller_may_write_to_all_but_the_maze(self, mode: AutoresetMode, output: str) -> None:
+    def test_the_caller_may_write_to_everything_except_the_maze(self, mode: AutoresetMode, output: str) -> None:
         convert = torch.from_numpy if output == "torch" else np.asarray
         options = {"autoreset_mode": mode, "output": output, "max_episode_steps": 3}
         env, untouched = started(small(**options)), started(small(**options))
@@ -369,7 +369,7 @@ def test_spaces_are_those_of_the_sub_environments_batched(id: str) -> None:
 
 
 @for_each("id", [*maze_nca_gym.ENVIRONMENTS, *maze_nca_gym.EVOLVING_ENVIRONMENTS])
-def test_the_autoreset_mode_is_an_attribute_as_gymnasiums_own_vectors_have_it(id: str) -> None:
+def test_the_autoreset_mode_is_an_attribute_as_in_gymnasium(id: str) -> None:
     for mode in (None, *AutoresetMode, *(mode.value for mode in AutoresetMode)):
         options: dict[str, Any] = {} if mode is None else {"autoreset_mode": mode}
         env: Any = gym.make_vec(id, num_envs=2, size=3, n_channels=2, **options)
@@ -377,7 +377,7 @@ def test_the_autoreset_mode_is_an_attribute_as_gymnasiums_own_vectors_have_it(id
         assert env.autoreset_mode is env.metadata["autoreset_mode"] is theirs.autoreset_mode
 
 
-def test_metadata_of_one_leaves_the_others() -> None:
+def test_metadata_of_one_environment_does_not_change_others() -> None:
     assert small(autoreset_mode="Disabled").metadata["autoreset_mode"] is AutoresetMode.DISABLED
     assert small().metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
 
@@ -419,7 +419,7 @@ class TestConstructor:
         ("count", "output", "message"),
         [(0, "numpy", "finds 0 CUDA"), (0, "torch", "finds 0 CUDA"), (1, "numpy", 'ask for output="torch"')],
     )
-    def test_gpu_that_is_not_there_or_would_hand_out_arrays(self, count: int, output: str, message: str) -> None:
+    def test_a_missing_gpu_or_one_with_numpy_output(self, count: int, output: str, message: str) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(torch.cuda, "device_count", lambda: count)
             refused(message, small, device="cuda", output=output)
@@ -433,7 +433,7 @@ class TestTensorsAsActions:
         with pytest.raises(ValueError, match=f"the action must be an array, got Tensor: .*(?i:{name})"):
             env.step(change(torch.zeros(env.action_space.shape)))
 
-    def test_with_gradients_are_taken_as_they_are(self) -> None:
+    def test_actions_with_gradients_are_accepted(self) -> None:
         plain, graded = (small(output="torch") for _ in range(2))
         action = torch.from_numpy(noise(plain))
         for env, tensor in ((plain, action), (graded, action.clone().requires_grad_())):

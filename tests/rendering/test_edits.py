@@ -91,7 +91,7 @@ def test_damage_draws_states_of_the_maze_near_a_tile(place: tuple[int, int]) -> 
         ((1, 1), Tool.DAMAGE, Damage((2, 2))),
     ],
 )
-def test_a_stroke_goes_on_as_it_began(place: tuple[int, int], tool: Tool, edit: Edit) -> None:
+def test_a_stroke_keeps_its_first_value(place: tuple[int, int], tool: Tool, edit: Edit) -> None:
     assert begin_stroke(LEVEL, place, tool)((2, 2), (2, 2)) == edit
 
 

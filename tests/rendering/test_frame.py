@@ -55,7 +55,7 @@ def panel(snapshot: Snapshot) -> Panel:
     return layout_of(snapshot).maze
 
 
-def test_a_frame_is_the_callers_and_the_arrays_stay_as_they_are(snapshot: Snapshot) -> None:
+def test_a_frame_belongs_to_the_caller_and_arrays_stay_unchanged(snapshot: Snapshot) -> None:
     before, frame = snapshot.copy(), snapshot.draw()
     assert frame.dtype == np.uint8
     assert frame.flags.c_contiguous
@@ -155,7 +155,7 @@ def test_tiny_tiles_show_the_exact_path_as_a_tint() -> None:
     assert tuple(row[-1].tolist()) == palette.PATH
 
 
-def test_heat_maps_show_every_tile_of_their_channel_even_what_is_no_number(snapshot: Snapshot) -> None:
+def test_heat_maps_show_every_tile_even_nan(snapshot: Snapshot) -> None:
     strange = changed(changed(snapshot, 0, (1, 3), np.nan), 1, (1, 3), np.inf)
     for step in (snapshot, strange):
         frame = step.draw()
@@ -237,13 +237,13 @@ def test_names_are_not_cut(name: str) -> None:
     assert min(np.diff(columns)) > caption.width
 
 
-def test_a_name_beyond_reason_is_cut_and_leaves_room(snapshot: Snapshot) -> None:
+def test_a_very_long_name_is_cut(snapshot: Snapshot) -> None:
     named = replace(snapshot, channel_names=("path", "a name that is much longer than any heat map is wide " * 3))
     assert caption_of(named.names).width < 200
     assert named.draw().shape[1] <= 1400
 
 
-def test_the_key_has_the_highlight_and_the_ends_where_there_are_any(snapshot: Snapshot) -> None:
+def test_the_legend_has_the_highlight_and_the_ends_if_there_are_any(snapshot: Snapshot) -> None:
     footer = layout_of(snapshot).footer
     plain, tinted, endless = (
         step.draw()[footer:]
@@ -288,7 +288,7 @@ def test_a_target_has_up_to_as_many_channels_as_the_state(snapshot: Snapshot) ->
         assert replace(snapshot, target=target).answers == ("path", "age")[:n]
 
 
-def test_the_highlight_tints_free_tiles_on_a_scale_of_its_own(snapshot: Snapshot, panel: Panel) -> None:
+def test_the_highlight_tints_free_tiles_on_its_own_scale(snapshot: Snapshot, panel: Panel) -> None:
     ramp = np.linspace(1, 9, snapshot.tiles.size).reshape(snapshot.tiles.shape)
     channels = np.stack([0 * ramp, ramp])
     plain = replace(snapshot, channels=channels).draw()
@@ -309,7 +309,7 @@ def test_a_highlight_of_zeros_or_unknown_numbers_is_no_tint(snapshot: Snapshot, 
 
 
 @for_each("cell", [1, 3, 16])
-def test_level_picture_has_a_tile_a_cell(snapshot: Snapshot, cell: int) -> None:
+def test_a_level_picture_has_one_tile_per_cell(snapshot: Snapshot, cell: int) -> None:
     frame = draw_level(snapshot.tiles, snapshot.target, cell)
     assert frame.shape == (5 * cell, 6 * cell, 3)
     assert tuple(frame[-1, 0].tolist()) == palette.WALL

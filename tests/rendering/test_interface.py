@@ -66,7 +66,7 @@ def in_maze(interface: Interface) -> np.ndarray:
     return interface.picture()[interface._layout().maze.area]
 
 
-def test_every_action_has_a_key_of_its_own_and_every_key_an_action(interface: Interface) -> None:
+def test_every_action_has_one_key_and_every_key_one_action(interface: Interface) -> None:
     keys = [key for control in CONTROLS for key in control.keys]
     assert len(set(keys)) == len(keys)
     assert {control.action for control in CONTROLS} == set(Action)
@@ -75,7 +75,7 @@ def test_every_action_has_a_key_of_its_own_and_every_key_an_action(interface: In
 
 
 @for_each("control", CONTROLS)
-def test_every_key_does_something(control: Control) -> None:
+def test_every_key_has_an_effect(control: Control) -> None:
     interface = made(of_shape(75, 18, 18))
     if control.action is Action.SCROLL_UP:
         interface.scroll(1)
@@ -87,7 +87,7 @@ def test_every_key_does_something(control: Control) -> None:
 
 
 @for_each("control", [control for control in CONTROLS if control.label])
-def test_a_button_does_what_its_key_does(snapshot: Snapshot, control: Control) -> None:
+def test_a_button_has_the_effect_of_its_key(snapshot: Snapshot, control: Control) -> None:
     by_key, by_button = made(snapshot), made(snapshot)
     if control.action is Action.WALLS:
         for interface in (by_key, by_button):
@@ -124,7 +124,7 @@ def test_speed_doubles_and_halves_within_bounds(interface: Interface) -> None:
     assert interface.fps == 1000
 
 
-def test_a_drag_goes_on_tile_by_tile_until_the_release(interface: Interface) -> None:
+def test_a_drag_continues_tile_by_tile_until_the_release(interface: Interface) -> None:
     interface.click(*tile(interface, 1, 1))
     interface.request = None
     interface.point(*tile(interface, 1, 1))
@@ -157,7 +157,7 @@ def test_the_value_under_the_pointer_is_shown(interface: Interface, snapshot: Sn
     assert interface._display().status == "?: keys"
 
 
-def test_buttons_and_thumbnails_say_what_they_do(interface: Interface) -> None:
+def test_buttons_and_thumbnails_have_tooltips(interface: Interface) -> None:
     interface.point(*button(interface, Action.STEP))
     assert interface._display().status == "one iteration (. or right)"
     interface.point(*thumbnail(interface, 1))
@@ -188,7 +188,7 @@ def test_the_right_button_tints_the_maze_by_a_channel(interface: Interface, snap
     assert not np.array_equal(tinted, in_maze(made(snapshot)))
 
 
-def test_channels_of_another_policy_forget_what_was_chosen(interface: Interface) -> None:
+def test_another_policy_resets_the_chosen_channel(interface: Interface) -> None:
     interface.click(*thumbnail(interface, 1))
     interface.click(*thumbnail(interface, 1), tints=True)
     interface.take(of_shape(1, 5, 6), "")
@@ -221,7 +221,7 @@ def test_help_lists_every_control(interface: Interface) -> None:
 
 
 @for_each(("key", "action"), [("p", Action.POLICY), ("m", Action.LEVEL)])
-def test_a_list_is_chosen_from_by_mouse_or_keys(snapshot: Snapshot, key: str, action: Action) -> None:
+def test_mouse_and_keys_choose_from_a_list(snapshot: Snapshot, key: str, action: Action) -> None:
     interface = made(snapshot)
     interface.press(key)
     interface.press("up")
@@ -237,7 +237,7 @@ def test_a_list_is_chosen_from_by_mouse_or_keys(snapshot: Snapshot, key: str, ac
 
 
 @for_each("running", [{}, {Action.LEVEL: "perfect"}, {Action.POLICY: "none of these"}, {Action.POLICY: "two"}])
-def test_a_list_marks_what_is_in_use_and_begins_there(snapshot: Snapshot, running: dict[Action, str]) -> None:
+def test_a_list_marks_the_current_entry_and_begins_there(snapshot: Snapshot, running: dict[Action, str]) -> None:
     interface, plain = made(snapshot), made(snapshot)
     interface.take(snapshot, "", running)
     for either in (interface, plain):
@@ -278,7 +278,7 @@ def test_a_notice_stays_until_the_next_key(interface: Interface, snapshot: Snaps
     assert interface._display().status == "?: keys"
 
 
-def test_pictures_get_numbers_and_overwrite_nothing(interface: Interface, snapshot: Snapshot, tmp_path: Path) -> None:
+def test_pictures_are_numbered_and_overwrite_nothing(interface: Interface, snapshot: Snapshot, tmp_path: Path) -> None:
     (tmp_path / "maze-0001.png").write_bytes(b"mine")
     interface.press("s")
     interface.press("s")
@@ -290,7 +290,7 @@ def test_pictures_get_numbers_and_overwrite_nothing(interface: Interface, snapsh
 
 
 @pytest.mark.parametrize("keys", ["s", "gg"])
-def test_a_picture_that_cannot_be_saved_is_no_crash(
+def test_a_picture_that_cannot_be_saved_does_not_crash(
     interface: Interface, monkeypatch: pytest.MonkeyPatch, keys: str
 ) -> None:
     def refuse(*_: object) -> None:
@@ -328,7 +328,7 @@ def test_a_recording_ends_with_another_kind_of_level(interface: Interface, tmp_p
     assert (tmp_path / "maze-0001.gif").exists()
 
 
-def test_a_recording_is_not_endless(
+def test_a_recording_has_a_maximum_length(
     interface: Interface, snapshot: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "MOST_FRAMES", 3)

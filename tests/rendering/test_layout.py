@@ -74,7 +74,7 @@ class TestFrame:
         assert layout.maze.cell >= maze
         assert all(panel.cell >= channel for _, panel in layout.channels)
 
-    def test_channels_can_be_switched_off_and_give_way_in_a_tiny_frame(self) -> None:
+    def test_channels_can_be_hidden_and_are_omitted_in_a_tiny_frame(self) -> None:
         layout = frame_layout(18, 18, 11, show_channels=False)
         assert layout.channels == frame_layout(18, 18, 300, size=(150, 200)).channels == ()
         assert layout.canvas[1] < 1140
@@ -117,7 +117,7 @@ class TestWindow:
         assert layout.maze.height + side > room - 12
         assert layout.maze.height > 0.85 * room
 
-    def test_all_of_75_channels_come_into_view_by_scrolling(self) -> None:
+    def test_scrolling_shows_all_75_channels(self) -> None:
         shape = (18, 18, 75)
         last_row, visible = window(shape).last_row, set()
         assert last_row > 0
@@ -136,11 +136,11 @@ class TestWindow:
         assert (few.last_row, few.scrollbar) == (0, None)
         assert few.channels[0][1].cell > 2 * many.channels[0][1].cell
 
-    def test_channels_give_way_in_a_small_window_and_when_they_are_hidden(self) -> None:
+    def test_channels_are_omitted_in_a_small_window_or_if_hidden(self) -> None:
         assert window(size=(300, 260)).channels == window(show=False).channels == ()
 
     @for_each(("width", "n_rows"), [(1200, 1), (1100, 1), (1000, 2), (700, 2), (400, 3), (60, 15)])
-    def test_rows_of_buttons_are_few_and_none_is_much_shorter(self, width: int, n_rows: int) -> None:
+    def test_rows_of_buttons_are_few_and_similar_in_length(self, width: int, n_rows: int) -> None:
         """Fifteen buttons of 64 pixels need 1,072 pixels with the gaps and edges."""
         buttons = window_layout((900, width), 18, 18, 4, True, 0, Caption(), (64,) * 15).buttons
         rows = [[box for box in buttons if box.top == top] for top in sorted({box.top for box in buttons})]
@@ -162,7 +162,7 @@ class TestWindow:
 
 
 @for_each(("size", "n"), [(WINDOW, 6), (WINDOW, 24), ((300, 800), 24), ((100, 100), 3)])
-def test_a_list_has_a_place_for_every_name(size: tuple[int, int], n: int) -> None:
+def test_a_list_has_room_for_every_name(size: tuple[int, int], n: int) -> None:
     card, entries = menu_layout(size, n, 120)
     assert len(set(entries)) == n
     for entry in entries:
@@ -171,7 +171,7 @@ def test_a_list_has_a_place_for_every_name(size: tuple[int, int], n: int) -> Non
     assert not any(one.holds(other.top, other.left) for one, other in combinations(entries, 2))
 
 
-def test_a_panel_leads_every_pixel_to_its_tile_and_a_box_holds_its_pixels_alone() -> None:
+def test_pixels_of_panels_and_boxes_belong_to_one_tile() -> None:
     panel, pixels = Panel(top=10, left=20, rows=2, cols=3, cell=4), list(product(range(30), range(40)))
     inside = {(row, col) for row in range(10, 18) for col in range(20, 32)}
     assert {pixel for pixel in pixels if panel.box.holds(*pixel)} == inside

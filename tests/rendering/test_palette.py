@@ -38,7 +38,7 @@ def test_larger_magnitudes_are_darker_in_even_steps(sign: int) -> None:
     assert steps.max() < 1.6 * steps.mean()
 
 
-def test_infinities_are_the_ends_and_not_a_number_stands_out() -> None:
+def test_infinities_have_the_end_colours_and_nan_its_own() -> None:
     assert heat(np.inf) == heat(15)
     assert heat(-np.inf) == heat(-15)
     assert heat(np.nan) == palette.NOT_A_NUMBER
@@ -52,7 +52,7 @@ def test_walls_are_grey_at_zero_and_dimmed_elsewhere() -> None:
 
 
 @for_each("factor", [1e-30, 1e-3, 40, 1e30])
-def test_every_map_has_a_scale_of_its_own(factor: float) -> None:
+def test_every_map_has_its_own_scale(factor: float) -> None:
     values = np.linspace(-1, 1, 12, dtype=np.float32).reshape(1, 3, 4)
     colours = palette.heat_colours(np.concatenate([values, values * np.float32(factor)]), np.zeros((3, 4), bool))
     assert np.abs(colours[0].astype(int) - colours[1]).max() <= 2

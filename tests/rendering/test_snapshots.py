@@ -13,7 +13,7 @@ def filled(snapshot: Snapshot, n: int, **options: int) -> History:
     return history
 
 
-def test_history_forgets_the_oldest_beyond_its_memory(snapshot: Snapshot) -> None:
+def test_history_drops_the_oldest_beyond_its_limit(snapshot: Snapshot) -> None:
     history = filled(snapshot, 10, max_bytes=snapshot.n_bytes * 3)
     assert len(history) == 3
     assert history.move(-2)
@@ -53,7 +53,7 @@ def test_dropped_snapshots_free_their_memory(snapshot: Snapshot) -> None:
     assert len(history) == 3
 
 
-def test_copies_have_arrays_of_their_own(snapshot: Snapshot) -> None:
+def test_copies_have_their_own_arrays(snapshot: Snapshot) -> None:
     copied = snapshot.copy()
     assert copied.n_bytes == snapshot.tiles.nbytes + snapshot.channels.nbytes + snapshot.target.nbytes
     snapshot.channels[:] = 5

@@ -82,7 +82,7 @@ def test_running_shows_every_step_and_asks_for_the_next(stepped: Window, snapsho
     assert not pygame.joystick.get_init()
 
 
-def test_a_window_that_is_drawn_into_memory_is_not_seen(stepped: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_window_in_memory_is_not_visible(stepped: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not stepped.is_seen
     monkeypatch.setattr(pygame.display, "get_driver", lambda: "x11")
     assert stepped.is_seen
@@ -134,7 +134,7 @@ def test_a_window_is_closed_for_good(monkeypatch: pytest.MonkeyPatch, snapshot: 
         window.close()
 
 
-def test_keys_ask_and_characters_count_wherever_their_keys_are(stepped: Window, snapshot: Snapshot) -> None:
+def test_keys_send_requests_and_characters_work_on_any_keyboard(stepped: Window, snapshot: Snapshot) -> None:
     """All keys are pressed at once, and each `show` answers one."""
     keys = (pygame.K_n, pygame.K_r, pygame.K_RIGHT, pygame.K_PERIOD, pygame.K_LEFT, pygame.K_COMMA)
     press(*keys)
@@ -160,7 +160,7 @@ def test_space_and_steps_pause_and_choices_are_reported(stepped: Window, snapsho
     assert time.monotonic() - start > 0.06
 
 
-def test_a_stroke_is_one_edit_after_the_other(stepped: Window, snapshot: Snapshot) -> None:
+def test_a_stroke_is_a_sequence_of_edits(stepped: Window, snapshot: Snapshot) -> None:
     """A stroke from the empty (1, 2) over the empty (1, 3) and the wall (1, 4) draws walls and erases none."""
     mouse(pygame.MOUSEBUTTONDOWN, place_of(stepped, 1, 2))
     for col in (2, 3, 4):
@@ -186,7 +186,7 @@ def test_no_click_reaches_another_level(stepped: Window, snapshot: Snapshot, key
     assert stepped.show(snapshot) is Request.CONTINUE
 
 
-def test_no_click_reaches_a_level_that_began_by_itself(stepped: Window, snapshot: Snapshot) -> None:
+def test_no_click_reaches_a_level_that_began_automatically(stepped: Window, snapshot: Snapshot) -> None:
     mouse(pygame.MOUSEBUTTONDOWN, place_of(stepped, 1, 2))
     assert stepped.show(replace(snapshot, step=0)) is Request.CONTINUE
 
@@ -216,7 +216,7 @@ def test_windows_and_levels_of_other_sizes_are_laid_out_anew(
         assert np.array_equal(screen(), stepped._interface.picture())
 
 
-def test_missing_pygame_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_pygame_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pygame", None)
     with pytest.raises(DependencyNotInstalled, match="pip install pygame-ce"):
         Window(fps=10, title="test")
@@ -232,7 +232,7 @@ NO_SCREEN = ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR")
 """Environment variables; if all are missing, there is no screen."""
 
 
-def test_without_a_screen_one_line_says_so_and_libraries_are_silent(
+def test_without_a_screen_one_line_reports_it_and_libraries_print_nothing(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for name in NO_SCREEN:
@@ -244,7 +244,7 @@ def test_without_a_screen_one_line_says_so_and_libraries_are_silent(
     assert "window" in output.err
 
 
-def test_a_display_that_fails_is_no_screen_and_noise_of_libraries_is_dropped(
+def test_a_failing_display_counts_as_no_screen_and_libraries_print_nothing(
     window: Window, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> None:
@@ -259,7 +259,7 @@ def test_a_display_that_fails_is_no_screen_and_noise_of_libraries_is_dropped(
 
 
 @pytest.mark.parametrize("id", [*ENVIRONMENTS, *EVOLVING_ENVIRONMENTS])
-def test_without_a_screen_gymnasiums_checker_is_silent(
+def test_without_a_screen_the_checker_of_gymnasium_reports_nothing(
     id: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for name in NO_SCREEN:
@@ -269,7 +269,7 @@ def test_without_a_screen_gymnasiums_checker_is_silent(
     assert capfd.readouterr().err == ""
 
 
-def test_without_a_driver_an_environments_window_draws_into_memory_and_one_that_needs_a_screen_fails(
+def test_without_a_driver_environments_draw_into_memory_and_play_fails(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """An SDL in which the driver without a screen works only on request."""

@@ -47,7 +47,7 @@ EVOLVING = changed(
 
 
 @for_each("name", [name for name in PRESETS if preset(name).pool_size])
-def test_one_option_leaves_the_pool_of_a_preset_out(name):
+def test_one_option_disables_the_pool_of_a_preset(name):
     config, before, usual = changed(preset(name), pool_size=0), preset(name), TrainingConfig()
     assert config.n_iterations == usual.n_iterations
     assert all(getattr(config, option) == getattr(usual, option) for option in options_of(PoolOptions))
@@ -57,7 +57,7 @@ def test_one_option_leaves_the_pool_of_a_preset_out(name):
 
 
 @for_each("name", [name for name in PRESETS if preset(name).evolve])
-def test_one_option_leaves_the_evolution_of_a_preset_out(name):
+def test_one_option_disables_the_evolution_of_a_preset(name):
     plain = changed(preset(name), evolve=False)
     assert WITHOUT_EVOLUTION.items() <= plain.to_json().items()
     assert plain == preset(name.removesuffix("-evolved"))
@@ -87,7 +87,7 @@ def test_presets_have_the_weights_of_the_paper(name):
 
 
 @for_each("config", [*map(preset, PRESETS), VARIED, EVOLVING])
-def test_survives_json(config):
+def test_it_survives_json(config):
     again = TrainingConfig.from_json(json.loads(json.dumps(config.to_json())))
     assert again == config
     assert hash(again) == hash(config)
@@ -105,7 +105,7 @@ def test_the_seed_decides_the_initial_weights():
 
 
 @for_each("model", ["GCN", "GAT", "MLP"])
-def test_another_model_drops_options_that_it_lacks(model):
+def test_another_model_drops_unknown_options(model):
     config = changed("fast", model=model, batch_size=4)
     assert (config.model, config.batch_size, config.model_options) == (model, 4, {})
     refused("has no option cut_corners", changed, "fast", model=model, cut_corners=True)
@@ -177,7 +177,7 @@ def test_options_of_another_mutation_are_refused():
     assert changed(EVOLVING, mutation="flip").mutation_options == {"tile_rate": 0.1, "source_rate": 0.05}
 
 
-def test_the_evolved_presets_differ_from_the_paper_in_that_alone():
+def test_evolved_presets_differ_from_the_paper_only_in_evolution():
     for name in ("paper-shortest-path", "paper-diameter"):
         usual = {option: OPTIONS[option].default for option in ("evolve_absolute", "evolve_every", "evolve_below")}
         assert changed(preset(f"{name}-evolved"), evolve=False, **usual) == preset(name)
@@ -228,7 +228,7 @@ def test_initial_weights_of_an_mlp_are_from_the_same_range_either_way():
 
 
 @for_each("name", [name for name in OPTIONS if name not in ("tile_rate", "source_rate", "n_edits", "n_swaps")])
-def test_values_of_another_type(name):
+def test_values_of_wrong_type(name):
     kind = type_name(OPTIONS[name].type)
     wrong: list[object] = ["many", b"", {}, [], (None,), {1}]
     wrong += [1.0, True] if kind in ("int", "int | None") else []
@@ -264,7 +264,7 @@ def test_a_misspelt_option_gets_a_suggestion(name, meant):
     refused(rf"a configuration has no option {name}\. Did you mean {meant}\?", changed, TrainingConfig(), **{name: 1})
 
 
-def test_a_copy_keeps_its_task_whatever_is_registered():
+def test_a_copy_keeps_its_task_after_later_registrations():
     config = TrainingConfig(seed=3, n_channels=6, sizes=(8,))
     assert copy.deepcopy(config) is config == replace(config)
 
@@ -296,7 +296,7 @@ WIDE = changed("fast", kernel_size=5)
         lambda values: values.__delitem__(next(iter(values))),
     ],
 )
-def test_values_that_were_checked_stay(values, change):
+def test_checked_values_cannot_be_changed(values, change):
     before = dict(values)
     with pytest.raises(TypeError, match="were checked together"):
         change(values)
@@ -304,7 +304,7 @@ def test_values_that_were_checked_stay(values, change):
     assert {**values, "own": 7} == values | {"own": 7} != before
 
 
-def test_values_are_a_copy_of_what_was_given():
+def test_values_are_copies():
     options, variant = {"kernel_size": 5}, {"loop_fraction": 0.2}
     config, family = replace(WIDE, model_options=options), Family("loops", "mine", (variant,))
     options["kernel_size"] = variant["loop_fraction"] = 4

@@ -55,7 +55,7 @@ def equal(one: Batch, other: Batch) -> bool:
 @pytest.mark.parametrize(
     "changes", [{"families": ("random", "perfect"), "long_fraction": 0.5}, {"n_levels": 20}, {**POOL, "pool_size": 8}]
 )
-def test_a_batch_depends_on_the_seed_and_the_update_alone(changes):
+def test_a_batch_depends_only_on_the_seed_and_the_update(changes):
     config = tiny(**changes)
     batches = [LevelStream(config).batch(update) for update in range(config.n_updates)]
     backwards = LevelStream(config)
@@ -135,7 +135,7 @@ def test_some_levels_have_no_border():
     assert 40 < sum(n_framed(few, update) for update in range(60)) < 80
 
 
-def test_a_fixed_set_is_seen_once_an_epoch_in_another_order_even_if_it_is_smaller_than_a_batch():
+def test_a_fixed_set_is_shuffled_every_epoch():
     stream = LevelStream(tiny(n_levels=20, n_updates=15))
     levels = [content for update in range(15) for content in contents(stream.batch(update))]
     epochs = [levels[start : start + 20] for start in range(0, 120, 20)]
@@ -147,7 +147,7 @@ def test_a_fixed_set_is_seen_once_an_epoch_in_another_order_even_if_it_is_smalle
     assert sorted(levels.values()) == [14, 14, 14]
 
 
-def test_sizes_join_one_after_the_other():
+def test_sizes_are_added_one_after_the_other():
     stream = LevelStream(tiny(sizes=(6, 9, 7), n_updates=90))
     sizes = [stream.size(update) for update in range(90)]
     assert set(sizes[:30]) == {6}
@@ -193,7 +193,7 @@ def test_dihedral_copies_are_turned_and_mirrored_levels_of_the_set(tmp_path):
     assert len(copies) == 8 * len(tiles)
 
 
-def test_copies_that_are_held_out_stay_as_they_were(tmp_path):
+def test_held_out_copies_stay_unchanged(tmp_path):
     held_out = held_out_levels([6], SHORTEST_PATH)[0].tiles
     mirrored = np.ascontiguousarray(held_out[:, :, ::-1])
     levels.LevelSet(mirrored[~is_held_out(mirrored, SHORTEST_PATH)][:20]).save(tmp_path / "own.npz")
@@ -280,7 +280,7 @@ def test_with_a_pool_only_newcomers_are_drawn(fresh, n):
     assert batch.tiles.shape == batch.target.shape == (n, 8, 8)
 
 
-def test_levels_that_are_held_out_are_drawn_anew(monkeypatch):
+def test_held_out_levels_are_drawn_again(monkeypatch):
     config = tiny(families=("random", "sparse"), batch_size=40, long_fraction=0.5)
     before = LevelStream(config).batch(0)
     planted = np.sort(levels.level_hashes(before.tiles[::3]))
@@ -327,7 +327,7 @@ def test_held_out_levels_follow_the_registered_names(door, monkeypatch, tmp_path
     assert not held_out(levels.tiles).any()
 
 
-def test_training_sees_nothing_that_is_held_out(monkeypatch):
+def test_training_never_sees_held_out_levels(monkeypatch):
     """Small mazes without loops are so few that random batches would often contain levels of the test sets."""
     sets = [named(family, 6, "shortest-path") for family in FAMILIES for named in (test_levels, validation_levels)]
     held_out = {tiles.tobytes() for one in sets for tiles in one.tiles}
@@ -372,7 +372,7 @@ def n_producers() -> int:
 
 
 @for_each(("n_updates", "start"), [(1, 0), (5, 0), (9, 0), (30, 0), (30, 27), (30, 30)])
-def test_batches_made_ahead_are_those_of_the_stream_in_order(n_updates, start):
+def test_prepared_batches_agree_with_the_stream(n_updates, start):
     stream = CountedStream(tiny(n_updates=n_updates, batch_size=1))
     with made_ahead(stream, start) as batches:
         ahead = list(batches)
@@ -398,7 +398,7 @@ def test_a_consumer_may_stop_early():
     assert stream.asked <= 4
 
 
-def test_a_producer_that_fails():
+def test_a_failing_producer():
     stream = CountedStream(tiny(n_updates=50, batch_size=1))
     stream.fails_at = 12
     with made_ahead(stream, 0) as batches:

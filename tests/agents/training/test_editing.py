@@ -123,7 +123,7 @@ def test_the_seed_decides_and_the_levels_themselves_stay():
 
 @for_each(("task", "n_sources"), [("shortest-path", 1), ("diameter", 0)])
 @for_each(("edits", "most", "grace"), [("few", 4, 0), ("all-kinds", 144, 8)])
-def test_levels_in_a_pool_are_edited_where_they_stand(edits, most, grace, task, n_sources):
+def test_levels_in_a_pool_are_edited_in_place(edits, most, grace, task, n_sources):
     batch, places = levels(40, task), np.arange(3, 33)
     pool = pool_of(batch, 2)
     pool.put(torch.arange(40), torch.ones(40, 2, 12, 12), 7)
@@ -140,7 +140,7 @@ def test_levels_in_a_pool_are_edited_where_they_stand(edits, most, grace, task, 
     assert pool.ages.tolist() == [-grace if place in places else 7 for place in range(40)]
 
 
-def test_a_run_edits_in_the_way_of_its_configuration():
+def test_a_run_edits_as_configured():
     few, all_kinds = (started(**POOL, pool_edits=edits) for edits in EDITS)
     for state in (few, all_kinds):
         make_updates(state, 2)

@@ -85,7 +85,7 @@ def test_the_paper_measures_the_loss_against_the_canonical_solutions():
     np.testing.assert_allclose(empty, batch.target.mean(axis=(1, 2)), rtol=1e-6)
 
 
-def test_the_fitness_of_levels_is_what_the_update_saw_of_them():
+def test_the_fitness_of_levels_is_measured_by_the_update():
     state = started(**{**ACCEL, "capacity": 40}, n_updates=2)
     before = rollout_paths(state, state.evolution.population.tiles)
     newcomers = LevelStream(state.config).batch(0)
@@ -112,7 +112,7 @@ def rollout_paths(state: TrainingState, tiles: np.ndarray) -> np.ndarray:
     return rollout(state.model, maze, state.config.n_iterations)[:, 0].detach().numpy().copy()
 
 
-def test_levels_are_scored_in_parts_as_at_once():
+def test_scores_in_parts_agree_with_scores_at_once():
     state = started(**EVOLVING)
     levels = LevelStream(tiny(batch_size=21)).batch(0)
     paths = torch.from_numpy(rollout_paths(state, levels.tiles))
@@ -121,7 +121,7 @@ def test_levels_are_scored_in_parts_as_at_once():
     assert score_levels(state.model, levels[:0], state.config, ALONE).shape == (0, 2)
 
 
-def test_a_round_needs_its_time_and_a_model_that_does_well():
+def test_a_round_needs_its_interval_and_a_good_model():
     strict = started(**{**EVOLVING, "evolve_below": 0.05})
     make_updates(strict, 2)
     assert strict.evolution.regret > 2 * 0.05
@@ -150,7 +150,7 @@ def test_the_gate_may_be_absolute():
 
 
 @pytest.mark.parametrize("task", ["shortest-path", "diameter"])
-def test_offspring_that_are_held_out_never_enter(monkeypatch, task):
+def test_held_out_offspring_never_enter(monkeypatch, task):
     offspring = []
     plain = mutation.offspring
 
@@ -173,7 +173,7 @@ def test_offspring_that_are_held_out_never_enter(monkeypatch, task):
     assert {one.tobytes() for one in child[1::2]} <= tiles_of(careful)
 
 
-def test_metrics_tell_of_the_population_and_it_is_kept(tmp_path):
+def test_metrics_describe_the_population_and_it_is_saved(tmp_path):
     state, lines = started(**EVOLVING, ema_decay=0.9), []
     first = state.evolution.population.statistics()
     train_in(tmp_path, state, Intervals(log=3, validate=6), report=lambda line, policy: lines.append(line))
@@ -192,7 +192,7 @@ def test_metrics_tell_of_the_population_and_it_is_kept(tmp_path):
     assert maze.argmax(axis=0).astype(np.uint8).tobytes() in tiles_of(state)
 
 
-def test_a_run_that_is_stopped_leaves_no_population_yet(tmp_path, monkeypatch):
+def test_a_stopped_run_leaves_no_population_file(tmp_path, monkeypatch):
     monkeypatch.setattr(evolving_levels.EvolvingLevels, "evolve", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         train_in(tmp_path, started(**EVOLVING))
@@ -206,7 +206,7 @@ def test_other_models_evolve_levels_too(options):
     assert state.evolution.n_rounds == 1
 
 
-def test_the_population_of_a_checkpoint_is_needed_to_go_on(tmp_path):
+def test_resuming_needs_the_population_of_the_checkpoint(tmp_path):
     """A run that resumes without its regrets ends with other weights."""
     state = started(**EVOLVING)
     make_updates(state, 8)

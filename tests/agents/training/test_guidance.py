@@ -123,7 +123,7 @@ def test_guidance_counts_after_its_distance(weight):
 
 
 @pytest.mark.usefixtures("forgotten")
-def test_a_task_of_ones_own_brings_its_guidance():
+def test_a_custom_task_has_custom_guidance():
     """A user's task with two guided channels, known from the start."""
     kinds = replace(
         DIAMETER,
@@ -151,7 +151,7 @@ def test_first_steps_are_learned(options):
     assert all(map(math.isfinite, losses))
 
 
-def test_channels_are_named_after_what_they_show():
+def test_channels_are_named_after_their_content():
     assert tiny(guidance=1.0, n_channels=7).make_model().channel_names == (
         *("path", "up", "left", "down", "right"),
         *("hidden_5", "hidden_6"),
@@ -171,7 +171,7 @@ def test_channels_are_named_after_what_they_show():
         ("caves", 33, 16),
     ],
 )
-def test_the_network_of_the_package_is_correct_beyond_what_it_learned_from(families):
+def test_the_included_network_is_correct_on_larger_levels(families):
     """The channels count after as many iterations as a flood and the way back take, and from then on."""
     policy = load("nca-shortest-path")
     for family, size, n in families:

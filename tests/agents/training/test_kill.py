@@ -60,7 +60,7 @@ def test_killed_again_and_again_a_run_ends_with_the_same_weights(forked_runs):
     assert_same_ends(forked_runs / "killed", "pool")
 
 
-def test_asked_to_stop_a_run_whose_levels_evolve_saves_and_ends(forked_runs):
+def test_a_stopped_run_with_evolving_levels_saves_and_ends(forked_runs):
     """No checkpoint is due during the run, so only the last checkpoint can contain its updates."""
     stopped = seen(forked_runs, "stopped")
     assert {piece["code"] for piece in stopped} == {interrupted_run.INTERRUPTED}
@@ -75,7 +75,7 @@ def test_asked_to_stop_a_run_whose_levels_evolve_saves_and_ends(forked_runs):
 
 
 @pytest.mark.slow
-def test_true_processes_killed_twenty_times(tmp_path):
+def test_real_processes_killed_twenty_times(tmp_path):
     rng, pieces = random.Random(3), tmp_path / "pieces"
     for folder in (tmp_path / "whole", pieces):
         folder.mkdir()
@@ -106,7 +106,7 @@ def stops_at(update: int, number: int) -> Report:
 
 
 @pytest.mark.parametrize("number", stopping.SIGNALS)
-def test_the_update_that_is_being_made_is_finished_and_saved(number, tmp_path):
+def test_the_current_update_is_finished_and_saved(number, tmp_path):
     state, handlers = started(), [signal.getsignal(one) for one in stopping.SIGNALS]
     with pytest.raises(KeyboardInterrupt):
         train_in(tmp_path, state, Intervals(log=1, validate=100, save=3600), report=stops_at(5, number))
@@ -116,7 +116,7 @@ def test_the_update_that_is_being_made_is_finished_and_saved(number, tmp_path):
     assert all(map(lambda one, other: bool((one == other).all()), model.parameters(), state.model.parameters()))
 
 
-def test_asked_to_stop_after_the_last_update_a_run_is_finished(tmp_path):
+def test_a_run_stopped_after_its_last_update_is_finished(tmp_path):
     state = started()
     train_in(tmp_path, state, Intervals(log=1, validate=100), report=stops_at(12, signal.SIGINT))
     assert loaded(tmp_path, state.config).update == 12
@@ -214,7 +214,7 @@ def test_an_interrupted_run_has_the_same_metrics(tmp_path, monkeypatch, without_
     assert uninterrupted == pieces
 
 
-def test_asked_before_a_run_begins_it_ends_after_one_update(tmp_path):
+def test_a_run_stopped_before_it_begins_ends_after_one_update(tmp_path):
     state, before = started(), signal.getsignal(signal.SIGINT)
     with asked_to_stop() as outer:
         signal.raise_signal(signal.SIGINT)

@@ -35,13 +35,13 @@ def showing(path: np.ndarray) -> torch.Tensor:
 
 @pytest.mark.parametrize("certainty", [0.2, 0.6, 1.0, 40.0])
 @pytest.mark.parametrize("nearest_solution", [1e-9, 0.3, 0.75, 1.0])
-def test_the_nearest_optimum_less_what_the_canonical_one_counts_for(certainty, nearest_solution):
+def test_the_nearest_optimum_minus_the_share_of_the_canonical_one(certainty, nearest_solution):
     assert (CANONICAL != OTHER).sum() == 6, "three tiles each of their own"
     targets = _nearest_optima(ONE, showing(certainty * OTHER), nearest_solution, "ULDR")[0].numpy()
     assert np.array_equal(targets, OTHER if min(certainty, 1) > 1 - nearest_solution else CANONICAL)
 
 
-def test_a_state_that_has_exploded_is_no_error_here():
+def test_an_exploded_state_is_not_an_error():
     state = torch.tensor([math.nan, math.inf, -math.inf]).repeat(1, 2, 3, 1)
     assert is_optimal(OPEN, _nearest_optima(ONE, state, 1.0, "ULDR")[0].numpy())
 

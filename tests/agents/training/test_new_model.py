@@ -47,7 +47,7 @@ def registered(tmp_path, monkeypatch, forgotten):
     return __import__("two_layers").TwoLayerNCA
 
 
-def test_a_new_model_is_trained_saved_and_loaded_with_an_option_of_its_own(registered, tmp_path):
+def test_a_custom_model_with_an_option_is_trained_saved_and_loaded(registered, tmp_path):
     config = tiny(model="TwoLayerNCA", hidden=12, slope=0.25, n_updates=4)
     assert config.model_options == {"hidden": 12, "slope": 0.25}
     assert TrainingConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
@@ -59,7 +59,7 @@ def test_a_new_model_is_trained_saved_and_loaded_with_an_option_of_its_own(regis
     assert torch.equal(state.model.first.weight, policy.first.weight)
 
 
-def test_it_trains_in_a_pool_if_it_says_that_its_iterations_are_all_the_same(registered, tmp_path, monkeypatch):
+def test_it_trains_in_a_pool_if_it_declares_equal_iterations(registered, tmp_path, monkeypatch):
     refused("those of TwoLayerNCA depend on the step", tiny, **POOL, model="TwoLayerNCA")
     monkeypatch.setattr(registered, "stationary_from", 0)
     for n_iterations in (None, 6):
@@ -76,7 +76,7 @@ def test_it_trains_in_a_pool_if_it_says_that_its_iterations_are_all_the_same(reg
 
 
 @pytest.mark.parametrize("options", [{"model": "GCN"}, {"model": "MLP", "sizes": (6,)}])
-def test_other_models_of_which_every_iteration_is_the_same_train_in_a_pool(options, tmp_path):
+def test_other_models_with_equal_iterations_train_in_a_pool(options, tmp_path):
     if options["model"] == "GCN":
         pytest.importorskip("torch_geometric")
     state = TrainingState.start(tiny(**{**POOL, **options}, n_updates=4), CPU)
@@ -121,7 +121,7 @@ def test_a_model_may_not_take_an_option_of_the_run(registered):
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_the_options_of_an_architecture_are_what_its_constructor_takes(name):
+def test_options_of_an_architecture_are_arguments_of_its_constructor(name):
     if name in ("GCN", "GAT"):
         pytest.importorskip("torch_geometric")
     kinds = options_of(ARCHITECTURES[name]), options_of_call(model_class(name), leave_out=(*GIVEN, "channel_names"))

@@ -47,7 +47,7 @@ def test_a_run_goes_on_from_its_checkpoint(name: str, gpu: SimulatedGpu, tmp_pat
     check_that_it_goes_on(small(name), tmp_path, GPU, 0.0)
 
 
-def test_the_loop_waits_at_lines_and_checkpoints_alone(gpu: SimulatedGpu, tmp_path: Path) -> None:
+def test_the_loop_waits_only_for_lines_and_checkpoints(gpu: SimulatedGpu, tmp_path: Path) -> None:
     state = TrainingState.start(small("fast"), GPU)
     n_tensors = len(flat(state)) + len(state.best_model.state_dict())
     lines: list[int] = []
@@ -107,7 +107,7 @@ def test_the_command_trains_on_the_gpu(gpu: SimulatedGpu, tmp_path: Path, capsys
     assert {path.name for path in tmp_path.iterdir()} >= {"model.safetensors", "curves.png", "rollouts.png"}
 
 
-def test_several_gpus_agree_on_an_end_at_lines_alone(gpu: SimulatedGpu, tmp_path: Path) -> None:
+def test_several_gpus_agree_on_an_end_only_at_lines(gpu: SimulatedGpu, tmp_path: Path) -> None:
     updates: list[int] = []
 
     class Pair(Workers):

@@ -63,7 +63,7 @@ def test_fifty_updates_are_nearly_those_of_the_cpu(name: str, precision: str, to
 
 @pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
 @pytest.mark.parametrize("name", ["fast", "extrapolate-diameter"])
-def test_updates_launched_as_cuda_graphs_are_those_of_others(name: str, precision: str) -> None:
+def test_updates_as_cuda_graphs_agree_with_other_updates(name: str, precision: str) -> None:
     config = changed(small(name), precision=precision)
     plain, graphs = (TrainingState.start(config, GPU) for _ in range(2))
     graphs.compile("graphs")

@@ -56,7 +56,7 @@ def test_a_tracker_of_ones_own_receives_each_line(tmp_path):
 
 
 class TestProgressLine:
-    def test_without_a_terminal_a_line_now_and_then_and_the_last(self, tmp_path, clock, capsys):
+    def test_without_a_terminal_a_line_is_printed_at_intervals_and_at_the_end(self, tmp_path, clock, capsys):
         with opened(tmp_path, CONFIG) as report:
             for update in range(10, 101, 10):
                 clock[0] += 4
@@ -68,7 +68,7 @@ class TestProgressLine:
             "update 100 of 100, loss 0.0100, 5x5 complete 12.5 %, 640 levels/s",
         ]
 
-    def test_a_resumed_run_remembers_its_validation_and_times_this_session_alone(self, tmp_path, clock, capsys):
+    def test_a_resumed_run_keeps_its_validation_and_times_only_this_session(self, tmp_path, clock, capsys):
         with opened(tmp_path, CONFIG) as report:
             report(logged(50, **SCORES), None)
         capsys.readouterr()
@@ -80,7 +80,7 @@ class TestProgressLine:
             capsys.readouterr().out == "update 60 of 100, loss 0.0167, 5x5 complete 12.5 %, 640 levels/s, 6 min left\n"
         )
 
-    def test_on_a_terminal_one_line_that_goes_away(self, tmp_path, monkeypatch, capsys):
+    def test_on_a_terminal_one_line_is_updated_and_removed(self, tmp_path, monkeypatch, capsys):
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("COLUMNS", "140")
         with opened(tmp_path, CONFIG) as report:
@@ -98,7 +98,9 @@ class TestProgressLine:
 
 
 class TestPictures:
-    def test_both_at_the_first_validation_once_a_minute_and_at_the_end(self, tmp_path, monkeypatch, clock, policy):
+    def test_pictures_are_drawn_at_the_first_validation_every_minute_and_last(
+        self, tmp_path, monkeypatch, clock, policy
+    ):
         pictures = []
         for draw in ("figures.draw_rollouts", "curves.draw_curves"):
             monkeypatch.setattr(f"maze_nca_gym.agents.training.{draw}", lambda *arguments: arguments[-1].touch())
@@ -112,7 +114,7 @@ class TestPictures:
         assert pictures == [10, 40, 100]
         assert not list(tmp_path.glob("*.png"))  # nothing new since then
 
-    def test_what_is_interrupted_still_gets_its_curves(self, tmp_path):
+    def test_an_interrupted_run_has_curves(self, tmp_path):
         def interrupted():
             with opened(tmp_path, CONFIG) as report:
                 report(logged(10), None)
@@ -124,7 +126,7 @@ class TestPictures:
         with Image.open(tmp_path / "curves.png") as image:
             assert image.size == (1080, 1200)
 
-    def test_where_levels_evolve_a_panel_shows_how_long_their_solutions_are(self, tmp_path, capsys):
+    def test_a_panel_shows_lengths_of_solutions_of_evolving_levels(self, tmp_path, capsys):
         with opened(tmp_path, CONFIG) as report:
             report(logged(10, mean_solution_length=14.23), None)
             report(logged(20, mean_solution_length=15.5), None)
@@ -138,7 +140,7 @@ class TestPictures:
         assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
     @for_each(("families", "n_rows"), [(("random",), 4), (("random", "perfect", "loops"), 6), (("rooms",) * 5, 5)])
-    def test_a_row_of_the_sheet_is_a_level_and_ends_with_its_solution(
+    def test_each_row_of_the_sheet_shows_a_level_and_its_solution(
         self, tmp_path, policy, families, n_rows, monkeypatch
     ):
         captions = []
@@ -188,7 +190,7 @@ class TestPictures:
         longest = figures._rows(LevelStream(config)).target.sum(axis=(1, 2)).max()
         assert numbers == [8, 96, math.ceil(96 * longest / 48)]
 
-    def test_figures_that_are_not_finite_are_no_error(self, tmp_path):
+    def test_infinite_figures_are_not_an_error(self, tmp_path):
         with opened(tmp_path, CONFIG) as report:
             report(logged(10, **dict.fromkeys(SCORES, math.nan)), None)
             report(logged(20, **{**SCORES, "valid_loss": 0.0, "accuracy": -1e9}), None)
@@ -222,7 +224,7 @@ class TestTensorBoard:
             report(logged(20), None)
         assert [step for step, _ in self.scalars(tmp_path / "tb")["training/loss"]] == [10, 20]
 
-    def test_without_the_package(self, tmp_path, monkeypatch):
+    def test_a_missing_tensorboard_package(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
         with (
             pytest.raises(ValueError, match=r'pip install "maze-nca-gym\[train\]"'),
@@ -232,7 +234,7 @@ class TestTensorBoard:
 
 
 class TestFullDisk:
-    def test_the_pictures_stay_as_they_were_and_a_warning_says_why(self, tmp_path, monkeypatch, policy):
+    def test_a_full_disk_keeps_the_pictures_and_warns(self, tmp_path, monkeypatch, policy):
         def fail(*_, **__):
             raise OSError("No space left on device")
 

@@ -29,7 +29,7 @@ def path(start: Tensor, gradient_of, **options) -> list[Tensor]:
     return weights
 
 
-def test_turned_problems_have_turned_solutions():
+def test_rotated_problems_have_rotated_solutions():
     """Steps of SOAP do not depend on the coordinates, unlike Adam's steps."""
     start, solution, scales = random(4, 4), random(4, 4, seed=1), random(4, 4, seed=2).abs()
     left, right = rotation(4, 3), rotation(4, 4)
@@ -43,7 +43,7 @@ def test_turned_problems_have_turned_solutions():
         torch.testing.assert_close(left @ plain_weight @ right, turned_weight, rtol=0, atol=1e-6)
 
 
-def test_bases_turn_at_first_and_then_now_and_then():
+def test_bases_turn_at_first_and_then_at_intervals():
     weight, turned, before = torch.zeros(4, 6, requires_grad=True), [], None
     optimiser = SOAP([weight], lr=0.01)
     for number in range(1, N_STEPS + 1):
@@ -56,7 +56,7 @@ def test_bases_turn_at_first_and_then_now_and_then():
     assert turned == [1, *range(TURN_EVERY, N_STEPS + 1, TURN_EVERY)]
 
 
-def test_vectors_get_adams_steps():
+def test_vectors_get_steps_of_adam():
     start, solution = random(6), random(6, seed=1)
     weight = start.clone().requires_grad_()
     optimiser = Adam([weight], lr=0.01, betas=(0.9, 0.9))

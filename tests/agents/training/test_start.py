@@ -18,7 +18,7 @@ EXACT = "nca-shortest-path-exact-weights"
 CONFIG = changed("extrapolate", n_channels=16, start_from=EXACT)
 
 
-def test_the_first_channels_do_what_the_network_does():
+def test_the_first_channels_compute_the_network():
     model, start = CONFIG.make_model(), load(EXACT)
     assert isinstance(model, NCA)
     maze = torch.from_numpy(one_hot(validation_levels("loops", 10, "shortest-path", 8).tiles))
@@ -35,7 +35,7 @@ def test_as_many_channels_are_enough():
     assert torch.equal(model.weights[0], load(EXACT).weights[0])
 
 
-def test_frozen_channels_stay_what_they_are_while_others_learn(tmp_path):
+def test_frozen_channels_stay_fixed_while_others_train(tmp_path):
     state = started(n_channels=14, n_frozen=10, cut_corners=True, start_from=EXACT, weight_decay=0.1)
     before = copy.deepcopy(state.model.weights[0])
     make_updates(state, 2)

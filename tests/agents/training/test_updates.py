@@ -60,7 +60,7 @@ def test_losses_against_numpy():
         ((0.2, 0.21, 1.0), 10, [2, 10]),
     ],
 )
-def test_where_losses_are_taken(loss_steps, n_steps, expected):
+def test_iterations_with_a_loss(loss_steps, n_steps, expected):
     assert counted_iterations(loss_steps, n_steps) == expected
 
 
@@ -73,7 +73,7 @@ def test_the_loss_of_an_update_is_the_sum_over_plain_rollouts():
     assert make_updates(state, 1) == [pytest.approx(expected, rel=1e-5)]
 
 
-def test_one_cycle_is_that_of_pytorch():
+def test_one_cycle_agrees_with_pytorch():
     total, peak = 200, 0.7
     optimiser = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     plain = torch.optim.lr_scheduler.OneCycleLR(
@@ -101,7 +101,7 @@ def test_the_learning_rate_follows_the_schedule():
 
 
 @pytest.mark.parametrize(("normalised", "decay"), [(True, 0.0), (False, 0.0), (True, 3.0)])
-def test_updates_are_those_of_plain_pytorch(normalised, decay):
+def test_updates_agree_with_plain_pytorch(normalised, decay):
     state = started(normalise_gradients=normalised, weight_decay=decay, loss_steps=(0.5, 1.0))
     plain = copy.deepcopy(state.model)
     groups = [{"params": [p], "weight_decay": decay if p.ndim > 1 else 0.0} for p in plain.parameters()]
@@ -172,7 +172,7 @@ def test_bfloat16_learns_too(options):
     assert losses[0] != exact, "nothing ran in bfloat16"
 
 
-def test_a_pool_gives_and_takes():
+def test_a_pool_is_sampled_and_updated():
     levels = LevelStream(tiny(batch_size=9)).batch(0)
     pool = pool_of(levels[:6], 2)
     assert pool.states.shape == (6, 2, 8, 8)
@@ -257,7 +257,7 @@ def test_newcomers_replace_solved_levels_first():
         ({"pool_retry": 1.0, "nearest_solution": 0.1}, Patience(1.0, 5, any_optimum=True)),
     ],
 )
-def test_patience_is_what_the_configuration_says(options, patience):
+def test_patience_agrees_with_the_configuration(options, patience):
     state = started(**POOL, **options)
     make_updates(state, 4)
     assert {pool.patience for pool in state.pools.values()} == {patience}
@@ -265,7 +265,7 @@ def test_patience_is_what_the_configuration_says(options, patience):
 
 @pytest.mark.parametrize(("name", "n_shown"), [("extrapolate", 1), ("guided", 5), ("healing", 5)])
 @pytest.mark.parametrize("seed", [0, 9])
-def test_no_run_begins_by_showing_zeros_where_a_relu_ends_each_iteration(name, n_shown, seed):
+def test_initial_outputs_with_a_final_relu_are_not_all_zero(name, n_shown, seed):
     """A channel of zeros would stay zero, because it has no gradient."""
     config = changed(preset(name), seed=seed, batch_size=8, pool_fresh=1.0, pool_edited=0.0, pool_edits="few")
     maze = torch.from_numpy(one_hot(LevelStream(config).batch(0).tiles))
@@ -274,7 +274,7 @@ def test_no_run_begins_by_showing_zeros_where_a_relu_ends_each_iteration(name, n
     assert alive.min() > 0.5
 
 
-def test_losses_beyond_that_of_an_empty_path_are_damped_on_demand():
+def test_damping_reduces_losses_above_that_of_an_empty_path():
     target, counted = torch.zeros(4, 8, 8), torch.ones(1, 4, dtype=torch.bool)
     state = torch.tensor([0.0, 0.5, 1.0, 1e6])[:, None, None, None].repeat(1, 1, 8, 8).requires_grad_()
     expected = [0, 0.25, 1, 1 + 2 * math.log(1e6)]
@@ -287,7 +287,7 @@ def test_losses_beyond_that_of_an_empty_path_are_damped_on_demand():
     assert state.grad.isfinite().all()
 
 
-def test_a_level_of_a_test_set_does_not_come_of_an_edit(monkeypatch):
+def test_edits_never_produce_levels_of_test_sets(monkeypatch):
     levels = LevelStream(tiny(batch_size=8)).batch(0)
     pool = pool_of(levels, 2)
     monkeypatch.setattr(pool_module, "is_held_out", lambda tiles, task: np.arange(len(tiles)) % 2 == 0)
@@ -295,7 +295,7 @@ def test_a_level_of_a_test_set_does_not_come_of_an_edit(monkeypatch):
     assert (pool.levels.tiles.numpy() != levels.tiles).any(axis=(1, 2)).tolist() == [False, True] * 4
 
 
-def test_levels_that_had_no_time_do_not_count():
+def test_levels_longer_than_the_rollout_do_not_count():
     state = started(loss_after=1.0, n_iterations=6, batch_size=16)
     batch = LevelStream(state.config).batch(0)
     path = rollout(state.model, torch.from_numpy(one_hot(batch.tiles)), 6)[:, 0].detach().numpy()
@@ -312,7 +312,7 @@ def test_uncounted_levels_have_no_gradient():
     assert all(map(torch.equal, before, state.model.parameters()))
 
 
-def test_updates_go_on_from_the_states_in_the_pool():
+def test_updates_start_from_the_states_in_the_pool():
     state = started(n_iterations=None, pool_size=12, pool_steps=(3, 6), pool_fresh=0.25)
     make_updates(state, 3)
     pool, model = state.pools[6], copy.deepcopy(state.model)
@@ -331,7 +331,7 @@ def test_updates_go_on_from_the_states_in_the_pool():
     assert sum(torch.allclose(pool.states[moved], one, atol=1e-5) for one in after) == 1
 
 
-def test_noise_is_as_strong_as_said_and_another_at_every_update(monkeypatch):
+def test_noise_has_the_configured_strength_and_changes_every_update(monkeypatch):
     starts, plain = [], updates.compute_gradients
 
     def noted(state, batch, start, *rest):
@@ -346,7 +346,7 @@ def test_noise_is_as_strong_as_said_and_another_at_every_update(monkeypatch):
     assert abs(float((starts[0] * starts[1]).mean())) < 0.1 * 0.05**2
 
 
-def test_every_size_has_a_pool_of_its_own():
+def test_every_size_has_its_own_pool():
     state = started(**POOL)
     make_updates(state, 12)
     shapes = {size: tuple(pool.levels.tiles.shape) for size, pool in state.pools.items()}
@@ -362,7 +362,7 @@ def test_every_size_has_a_pool_of_its_own():
     ],
     ids=["average", "guidance", "nearest solution"],
 )
-def test_runs_of_one_seed_are_equal_and_of_another_are_not(tmp_path, options):
+def test_runs_are_equal_only_for_equal_seeds(tmp_path, options):
     contents = []
     for seed in (3, 3, 4):
         state = started(**POOL, **options, seed=seed)
@@ -424,7 +424,7 @@ def test_unknown_devices_are_refused(device, message):
 
 
 @pytest.mark.parametrize("name", ["mps", "xpu"])
-def test_devices_that_nobody_has_tried_are_taken_by_name_alone(name, monkeypatch, tmp_path):
+def test_untested_devices_must_be_named(name, monkeypatch, tmp_path):
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.setattr(torch.xpu, "device_count", lambda: 1)
     monkeypatch.setattr(torch.xpu, "get_device_properties", lambda device: SimpleNamespace(has_fp64=False))

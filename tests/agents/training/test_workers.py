@@ -55,7 +55,7 @@ def contents(runs: Path, name: str) -> list[bytes]:
 
 
 @for_each("name", CONFIGS)
-def test_all_processes_end_with_the_same_state_to_the_bit_and_the_first_writes_and_reports(runs, name):
+def test_all_processes_end_with_equal_states_and_the_first_writes(runs, name):
     one, other = contents(runs, name)
     assert one == other
     first, second = seen(runs, name)
@@ -95,7 +95,7 @@ def test_two_processes_make_the_updates_of_one(runs, name):
         torch.testing.assert_close(pool.states, shared.pools[size].states, rtol=1e-2, atol=1e-2)
 
 
-def test_a_signal_to_one_process_stops_all_after_the_same_update_and_they_go_on_as_if_it_had_not(runs):
+def test_a_signal_to_one_process_stops_all_after_the_same_update(runs):
     first, _ = seen(runs, "stopped")
     assert first["end"] == "KeyboardInterrupt interrupted; the same command goes on"
     assert first["update"] == shared_runs.STOPPED_AT
@@ -117,7 +117,7 @@ def test_nothing_warns(runs):
     assert "Warning" not in text
 
 
-def test_one_process_needs_nobody():
+def test_one_process_does_not_communicate():
     tensor = torch.ones(3)
     alone = Workers(CPU)
     alone.average([tensor])
