@@ -320,7 +320,8 @@ def lines(name):
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or WORLDS:
+    # the tiles of two-keys have too many states for a network
+    for name in sys.argv[1:] or [name for name in WORLDS if name != "two-keys"]:
         began, automaton = time.perf_counter(), register(name)
         network, certificate = compile_automaton(automaton)
         counts = f"{lines(name)} lines, {len(automaton.signals)} signals, {len(certificate.helpers)} helpers"
