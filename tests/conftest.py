@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-os.environ["SDL_VIDEODRIVER"] = "dummy"  # before anything imports pygame
-os.environ["OMP_NUM_THREADS"] = "1"  # before anything imports torch: mazes are too small for more threads to pay, and
-# those of several workers would wait for one another
+os.environ["SDL_VIDEODRIVER"] = "dummy"  # before any import of pygame
+os.environ["OMP_NUM_THREADS"] = "1"  # before any import of torch. Mazes are too small to profit from more
+# threads, and threads of several workers would wait for each other.
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells have it for what they run in the background
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # shells ignore SIGINT in background jobs
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 sys.path.append(str(Path(__file__).parents[1]))  # benchmarks, experiments and tools are not in the package
@@ -52,7 +52,7 @@ def _compiled_kernels(worker_id: str) -> None:
     number = 0 if worker_id == "master" else int(worker_id.removeprefix("gw"))
     begin = number * len(names) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     works: list[Callable[[], Any]] = [partial(getattr, kernels, name) for name in names[begin:] + names[:begin]]
-    if worker_id != "master":  # the first begins with rollouts, which take as long as all others together
+    if worker_id != "master":  # worker 0 begins with rollouts, because they take as long as everything else
         works.insert(0 if number == 0 else len(works), compiled)
     for work in works:
         work()
@@ -78,7 +78,7 @@ def _few_are_validated() -> Iterator[None]:
 def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[str, Callable[[Path], Any]], Path]:
     """`once(name, make)` is a folder that one of the workers has filled by `make`, for all workers."""
     shared = tmp_path_factory.getbasetemp()
-    if worker_id != "master":  # a worker's folder lies in that of the session
+    if worker_id != "master":  # the folder of a worker is in the folder of the session
         shared = shared.parent
 
     def made(name: str, make: Callable[[Path], Any]) -> Path:
@@ -111,7 +111,7 @@ def forgotten() -> Iterator[None]:
         for name in set(table) - before.get(id(table), set()):
             if not isinstance(table, Registry):
                 table.pop(name)
-            elif not table.ships(name):  # what ships came with the first import of its module
+            elif not table.ships(name):  # included entries exist only since the first import of their module
                 table.remove(name)
 
 

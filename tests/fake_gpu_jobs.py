@@ -72,7 +72,7 @@ class FakeGpu(TorchDispatchMode):
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         is_there = any(isinstance(leaf, torch.device) and leaf.type == "cuda" for leaf in leaves)
         if not is_there and not any(isinstance(leaf, FakeTensor) for leaf in tensors):
-            with unset_fake_temporarily():  # the CPU's own work is done
+            with unset_fake_temporarily():  # work on the CPU is done for real
                 return function(*args, **(kwargs or {}))
         name, before = str(function), {leaf.device.type for leaf in tensors if leaf.ndim}
         copies = "copy" in name and "index_copy" not in name
@@ -95,7 +95,7 @@ class FakeGpu(TorchDispatchMode):
     def _faked(self, tensor: Tensor) -> Tensor:
         if not isinstance(tensor, FakeTensor):
             tensor = self._fake.from_tensor(tensor)
-        tensor.constant = None  # or its number would be computed with, on the device
+        tensor.constant = None  # otherwise operators would compute with its number
         return tensor
 
     def upload(self, array: np.ndarray, device: torch.device) -> Tensor:
@@ -137,7 +137,7 @@ def updates(config: TrainingConfig, n_reads: int = 0) -> Callable[[FakeGpu], Non
         state = TrainingState.start(config, GPU)
         for i, batch in enumerate(batches):
             gpu.calls.clear()
-            before, gpu.may_wait = gpu.n_reads, not i  # for the first bases of SOAP
+            before, gpu.may_wait = gpu.n_reads, not i  # the first update reads from the GPU for the bases of SOAP
             update(state, batch, Workers(GPU))
             assert not i or gpu.n_reads - before <= n_reads, f"{gpu.n_reads - before} reads in an update"
         read_losses(state)

@@ -160,7 +160,7 @@ def depth_first_order(tiles: NDArray[np.uint8], source: Place) -> NDArray[np.int
         if inside and tiles[row, col] != Tile.WALL and order[row, col] < 0:
             order[row, col] = n_visits
             n_visits += 1
-            # the last one is popped first
+            # the last entry is popped first
             stack.extend([(row, col - 1), (row - 1, col), (row, col + 1), (row + 1, col)])
     return order
 

@@ -31,7 +31,7 @@ class SimulatedGpu(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self.n_reads = 0
-        self._storages: dict[int, Any] = {}  # kept, so that no other storage gets the address of one that is gone
+        self._storages: dict[int, Any] = {}  # kept alive, so that no new storage reuses an address
 
     def has(self, tensor: Tensor) -> bool:
         """Return whether a tensor is on the GPU."""

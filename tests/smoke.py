@@ -43,7 +43,7 @@ COMMANDS = (
     "sweep sweep.toml --out swept --device cpu",
     "reproduce 1.5 --trials 1 --scale tiny --out reproduced --device cpu",
     "runs list .",
-    # a window stays open, and these need other programs
+    # these commands open a window or need other programs
     "play --help",
     "check-proofs --help",
     "check-refutations --help",
@@ -69,7 +69,7 @@ def failures() -> list[str]:
     Path("sweep.toml").write_text(SWEEP)
     np.save("maze.npy", np.array([[2, 0, 3]], np.uint8))
     ran, plain = {}, sweeps.run_all
-    data.MOST_VALIDATED = 4  # levels that plain Python makes and hashes slowly
+    data.MOST_VALIDATED = 4  # without compiled functions, making and hashing levels is slow
     data.held_out = lambda *_, **__: np.empty(0, np.uint64)
     for command in COMMANDS:
         # the runs of a reproduction take minutes
@@ -80,7 +80,7 @@ def failures() -> list[str]:
         except Exception:
             sys.stderr.write(traceback.format_exc())
             ran[command] = 9
-    # two updates teach no network, which these say
+    # these commands exit with 1, because two updates do not train a network
     untrained = ("solve ", "learn-automaton ", "doubt ")
     failed = [f"{command}: {code}" for command, code in ran.items() if code > command.startswith(untrained)]
     return failed + [f"no {name}" for name in PICTURES if not Path(name).exists()]

@@ -24,7 +24,7 @@ def for_each(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Cal
                 values = dict(zip(names, row if len(names) > 1 else [row], strict=True))
                 try:
                     test(*args, **fixtures, **values)
-                except (Exception, pytest.fail.Exception) as error:  # the second is no Exception
+                except (Exception, pytest.fail.Exception) as error:  # pytest.fail.Exception is not an Exception
                     raise AssertionError(f"with {values}: {error}") from error
 
         signature = inspect.signature(test)

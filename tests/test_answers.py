@@ -92,7 +92,7 @@ def test_scores_agree_with_one_larger_map() -> None:
     assert (values[1] != target[1]).any()
     scores = score(TILES, values, target, TASK.judge)
     lengths, wrong = target.sum(axis=(1, 2, 3)), ((values - target) ** 2).sum(axis=(1, 2, 3))
-    wrong[1] = 0  # against the optimum that was drawn
+    wrong[1] = 0  # compared with the optimum that was drawn
     np.testing.assert_allclose(scores.accuracy, 1 - wrong / lengths)
     np.testing.assert_allclose(scores.loss, wrong / target[0].size)
     assert scores.complete.tolist() == [True, *[False] * 5]

@@ -210,8 +210,8 @@ class TestOriginal:
         hashes = np.fromfile(folder / "made.u64", "<u8")
         ours = replace(BENCHMARK_SETS["maze-hard-30"], name="ours", hashes=lambda: hashes)
         monkeypatch.setitem(BENCHMARK_SETS, "ours", ours)
-        monkeypatch.setattr(benchmark_sets, "FAMILIES", {})  # whose levels have tests of their own
-        monkeypatch.setattr(Registry, "version", -1)  # what is held out is remembered until a name is registered
+        monkeypatch.setattr(benchmark_sets, "FAMILIES", {})  # other tests cover levels of families
+        monkeypatch.setattr(Registry, "version", -1)  # held-out levels are cached until a name is registered
         reserved = held_out(28, SHORTEST_PATH.ordered("DLRU"))
         for levels in (tiles_of("maze-hard-30-redrawn"), load_levels(folder / "tables" / "test.csv").tiles):
             for turned in (levels[:, ::-1], np.rot90(levels, 1, (1, 2)), levels.transpose(0, 2, 1), levels):
@@ -342,7 +342,7 @@ class TestMazesOfCells:
         outside = np.r_[walls[:, 0].ravel(), walls[:, :, 0].ravel()]
         assert outside.all()
         assert walls[:, -1].all() == walls[:, :, -1].all() == (side == 15)
-        pillars = walls[:, 2:-2:2, 2:-2:2]  # corners of cells, which no walk carves
+        pillars = walls[:, 2:-2:2, 2:-2:2]  # corners of cells, which a walk never carves
         assert np.histogram(pillars.mean(axis=(1, 2)), [0, 0.25, 0.5, 0.75, 1])[0] == pytest.approx(250, abs=75)
 
 
@@ -357,7 +357,7 @@ class TestEditStreams:
         changed = levels[:, 1:] != levels[:, :-1]
         assert (changed.sum(axis=(2, 3)) == 1).all()
         row, col = np.nonzero(changed.any(axis=(0, 1)))
-        assert ((row % 2 == 1) ^ (col % 2 == 1)).all()  # between two cells, which are at odd rows and columns
+        assert ((row % 2 == 1) ^ (col % 2 == 1)).all()  # between two cells; cells are at odd rows and columns
         assert set(np.unique(levels[:, 1:][changed])) == {Tile.EMPTY, Tile.WALL}
 
     def test_bases_have_loops_and_every_fourth_is_in_two_parts_with_an_end_in_each(self):

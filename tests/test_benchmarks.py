@@ -29,7 +29,7 @@ SMALLEST = Effort(rounds=1, seconds=0, share=0.002)
 
 @pytest.mark.parametrize("row", ROWS)
 def test_every_row_runs_without_peers(row, monkeypatch):
-    monkeypatch.setattr(making, "FIRST_USE", "import numpy")  # else a new process compiles
+    monkeypatch.setattr(making, "FIRST_USE", "import numpy")  # otherwise a new process compiles
     for job in ROWS[row](SMALLEST):
         result = measure(replace(job, peers=()), SMALLEST)
         assert result.row == row
@@ -64,7 +64,7 @@ def clock(monkeypatch):
 def test_the_two_sides_alternate(clock):
     peer = Peer("other", lambda: clock.work("b", 6.0), target=3)
     result = measure(Job("A1", "job", "run", lambda: clock.work("a", 2.0), (peer,)), Effort(rounds=3, seconds=1))
-    assert clock.log == "ab" + "ab" * 3  # each once to warm up
+    assert clock.log == "ab" + "ab" * 3  # first each once to warm up
     assert result.seconds == 2
     (comparison,) = result.comparisons
     assert comparison == Comparison("other", 6, (3, 3, 3), 3)
@@ -177,7 +177,7 @@ def test_extrapolation_becomes_a_table_and_figures(tmp_path):
     policy = "nca-shortest-path-hinted"
     measured = extrapolation_report.Measured(**extrapolation.make(policy, "perfect", 8, 4))
     assert measured.final["complete"][0] == measured.final["optimal"][0] == 1  # proven
-    assert measured.final["complete"][1] < 1  # four levels prove little
+    assert measured.final["complete"][1] < 1  # the interval of four levels is wide
     first, last = measured.curve[0], measured.curve[-1]
     assert first[2] < last[2] == 1
     text = extrapolation_report.write_report([measured], tmp_path)
@@ -192,7 +192,7 @@ def sides_of(n):
 def test_results_are_kept(tmp_path):
     path = tmp_path / "folder" / "result.json"
     assert cached(path, sides_of, 3) == {"sides": [3, 3]}
-    assert cached(path, None, 3) == {"sides": [3, 3]}  # it is not made again
+    assert cached(path, None, 3) == {"sides": [3, 3]}  # the cached value is used
     assert cached(path, sides_of, 4) == {"sides": [4, 4]}
     for other in ('{"sides": [3', '{"sides": [3, 3]}', "[]"):
         path.write_text(other)
@@ -213,7 +213,8 @@ def test_fresh_levels_depend_on_the_seed_and_are_in_no_named_set():
     other = fresh_levels.fresh_levels("sparse", 16, "shortest-path", 64, seed=2)
     assert np.array_equal(fresh, again)
     assert len(named | {tile.tobytes() for tile in [*fresh, *other]}) == 3 * 64
-    assert np.all(np.diff([(tiles == 1).mean() for tiles in (fresh[i::4] for i in range(4))]) > 0)  # more walls each
+    # more walls each time
+    assert np.all(np.diff([(tiles == 1).mean() for tiles in (fresh[i::4] for i in range(4))]) > 0)
 
 
 def test_policies_on_fresh_levels_give_a_table(tmp_path, monkeypatch):
@@ -228,7 +229,7 @@ def test_policies_on_fresh_levels_give_a_table(tmp_path, monkeypatch):
 
 def test_a_batch_of_mazes_is_an_environment_of_torchrl():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of itself
+        warnings.simplefilter("ignore")  # its import warns
         pytest.importorskip("torchrl.collectors", reason="install torchrl")
         from torchrl.envs.utils import check_env_specs
 
@@ -239,7 +240,7 @@ def test_a_batch_of_mazes_is_an_environment_of_torchrl():
         env.set_seed(0)
         steps = env.rollout(20, break_when_any_done=False)
     ended = steps["next", "done"][:, :-1, 0]
-    paths = steps["observation"][:, 1:, -25:]  # 5 x 5 tiles, behind the one-hot maze
+    paths = steps["observation"][:, 1:, -25:]  # 5 x 5 tiles, after the one-hot maze
     assert (paths.sum(-1) == 0)[ended].all(), "the next step is the first of an episode"
     assert (ended.sum(1) >= 2).all()
     assert (paths.sum(-1) > 0)[~ended].all()

@@ -68,7 +68,7 @@ def test_a_network_with_a_channel_for_each_direction_is_correct_and_proven(forgo
     turned = weights.reshape(-1)[turning(weights.shape)].reshape(weights.shape)
     np.testing.assert_array_equal(turned, weights)
     without = weights.copy()
-    without[1, 0, 5] = 0  # the way up is taken from an arrow to the left too
+    without[1, 0, 5] = 0  # so an arrow to the left also causes a move up
     levels = draw_levels(task, np.random.default_rng(0), 64, 7)
     correct, wrong = errors(np.stack([weights, without]), levels, 99)
     assert correct == 0 < wrong
@@ -79,7 +79,7 @@ def test_a_network_with_a_channel_for_each_direction_is_correct_and_proven(forgo
 def test_errors_at_any_iteration_count_on_request(forgotten):
     late, early = networks = np.zeros((2, 3, 2, 8), np.float32)
     networks[:, 0, 0, 5], networks[:, 0, 1, 5], networks[:, 1, :, 1], networks[:, 2, 0, 7] = -1, -1, 1, 1
-    late[0, 0, 6], early[0, 0, 7] = 1, 1  # that the first iteration is over, or nothing, lets the answer come on
+    late[0, 0, 6], early[0, 0, 7] = 1, 1  # the answer is on after the first iteration, or from the beginning
     task, rng = world_task("core"), np.random.default_rng(0)
     for levels in (draw_levels(task, rng, 16, 5), draw_tiny_levels(task, rng, 64)):
         assert not errors(networks, levels, 40).any()
@@ -129,7 +129,7 @@ def prove_it() -> None:
 
 def test_it_is_proven_and_needs_every_axiom_about_trees():
     pytest.importorskip("z3")
-    # in a process of its own: after many other tests, z3 has aborted this one where it printed a counterexample
+    # in a new process: after many other tests z3 has aborted while it printed a counterexample
     child = get_context("spawn").Process(target=prove_it)
     child.start()
     child.join()

@@ -78,7 +78,7 @@ def test_the_installed_command_runs_this_code(capsys):
 class TestSolve:
     def test_each_part_of_a_long_command_is_announced(self, capsys, monkeypatch):
         monkeypatch.setattr("maze_nca_gym.agents.rollouts.run.MANY_TILES", 1000)
-        monkeypatch.setattr("maze_nca_gym.agents.runs.progress.PLAIN_EVERY", math.inf)  # no more lines if it takes long
+        monkeypatch.setattr("maze_nca_gym.agents.runs.progress.PLAIN_EVERY", math.inf)  # one line even on slow machines
         assert main(["solve", *SMALL, "--picture", "none"]) == 0
         assert len(capsys.readouterr().err.splitlines()) == 3
 
@@ -357,7 +357,7 @@ class TestLevels:
             assert out.split() == (["picture:", "sheet.png"] if options else ["S**T", "S.#T"])
 
     def test_colours_appear_only_on_a_terminal(self, monkeypatch, capsys):
-        monkeypatch.setenv("COLUMNS", "10")  # narrower than the level: its rows must not be broken
+        monkeypatch.setenv("COLUMNS", "10")  # narrower than the level, whose rows must stay unbroken
         assert main(["levels", "show", "FourRooms"]) == 0
         plain = capsys.readouterr().out
         assert "\x1b" not in plain

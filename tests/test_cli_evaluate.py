@@ -80,7 +80,7 @@ class TestEndToEnd:
         tables = re.split(r"^(shortest-path-bfs|depth-first): ", out, flags=re.MULTILINE)
         assert tables[1::2].count("shortest-path-bfs") == 6
         assert all(re.findall(r"^│ (\w+-\d+) ", table, re.MULTILINE) == names for table in tables[2::2])
-        assert "\nshortest-path-bfs: % of paths by how they agree with exact search\n" in out  # depth-first draws none
+        assert "\nshortest-path-bfs: % of paths by how they agree with exact search\n" in out  # depth-first has no path
         assert f"{600 / (6 + 1.959964**2):.2f} to 100.00" in out
         assert out.endswith("figure: runs/evaluate/stability.png\n")
         rows = results()["rows"]

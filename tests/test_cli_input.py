@@ -47,7 +47,7 @@ def test_a_module_that_cannot_be_imported_is_one_line(command, name, capsys):
     assert main([*command.split(), "--import", name]) == 2
     out, err = capsys.readouterr()
     assert message in err
-    assert name != "that_is_refused" or err.endswith("that_is_refused.py, line 3)\n")  # no line of this package
+    assert name != "that_is_refused" or err.endswith("that_is_refused.py, line 3)\n")  # a line of the module
     assert out == ""
     assert err.count("\n") == 1
     assert not Path("x.npz").exists()
@@ -86,7 +86,7 @@ def test_a_module_created_after_the_listing_of_its_folder_is_found(tmp_path, mon
     refused("there is no module 'just_written'", load, "just_written:A")
     status = tmp_path.stat()
     (tmp_path / "just_written.py").write_text("A = 3\n")
-    os.utime(tmp_path, ns=(status.st_atime_ns, status.st_mtime_ns))  # as where a clock is too coarse to tell them apart
+    os.utime(tmp_path, ns=(status.st_atime_ns, status.st_mtime_ns))  # as on file systems with a coarse clock
     refused("has no 'B'", load, "just_written:B")
 
 

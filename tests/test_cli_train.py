@@ -75,7 +75,7 @@ class TestARun:
         assert main(solve) == 0
         assert json.loads(Path("runs/solve/results.json").read_text())["configuration"]["policy"] == model
         assert main([*TINY, "--shared-weights", "False", "--overwrite"]) == 0
-        assert main(solve) == 0  # for as long as it has weights
+        assert main(solve) == 0  # for as many iterations as it has weights
         assert json.loads(Path("runs/solve/results.json").read_text())["configuration"]["steps"] == 4
 
     def test_a_run_can_be_repeated_from_its_description(self):
@@ -197,7 +197,7 @@ class TestOptions:
             assert default is not None, option
             text = " ".join(map(str, value if isinstance(value, list) else [value]))
             if value is None and option in of_model:
-                text = of_model[option].style.default  # that of the constructor
+                text = of_model[option].style.default  # the default of the constructor
             assert re.sub(" for (flip|edits|swaps)$", "", default[1]) == text, option
 
     @for_each("words", ["paper-diameter --seed 3", "--seed 3 paper-diameter"])

@@ -118,7 +118,7 @@ def _few_levels(request, monkeypatch):
 def test_examples_run_without_a_warning(path, tmp_path, monkeypatch, capsys):
     if path.stem in NEEDS:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # some warn of themselves while they are imported
+            warnings.simplefilter("ignore")  # some packages warn when they are imported
             pytest.importorskip(NEEDS[path.stem], reason=f"install {NEEDS[path.stem]}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [path.name, *ARGUMENTS.get(path.stem, [])])

@@ -34,7 +34,7 @@ from maze_nca_gym.mazes.solvers import shortest_path
 
 HEADER = "source,question,answer,rating"
 LATTICE = np.stack([parse("#######\n#S..#.#\n###.#.#\n#...#.#\n#.#####\n#....T#\n#######"), parse("#######\n" * 7)])
-LATTICE[1, 1::2, 1::2] = Tile.EMPTY  # cells without a passage
+LATTICE[1, 1::2, 1::2] = Tile.EMPTY  # all cells free, without passages
 LATTICE[1, 1, 1], LATTICE[1, 5, 3] = Tile.TARGET, Tile.SOURCE
 SMALL = parse("S.#\n..T")
 SQUARE = parse("S.\n.T")[None]
@@ -57,7 +57,7 @@ class TestForms:
     def test_columns_come_before_rows(self) -> None:
         assert MINIGRID.shape == (3, 2, 3)
         assert MINIGRID[2, 1].tolist() == [8, 1, 0]
-        assert MINIGRID[:, 0].tolist() == [[10, 0, 0], [1, 0, 0], [2, 5, 0]]  # Minigrid's walls are grey, its colour 5
+        assert MINIGRID[:, 0].tolist() == [[10, 0, 0], [1, 0, 0], [2, 5, 0]]  # walls of Minigrid are grey, colour 5
         assert (JAXUED["agent_pos"].tolist(), JAXUED["goal_pos"].tolist()) == ([0, 0], [2, 1])
         assert (DATASET["start_pos"].tolist(), DATASET["end_pos"].tolist()) == ([0, 0], [2, 2])
         down, right = DATASET["connection_list"].astype(int).tolist()
@@ -145,7 +145,7 @@ class TestPackages:
     def test_minigrid(self) -> None:
         ours = to_minigrid(LATTICE[0])
         encoded = package("minigrid.core.grid").Grid.decode(ours)[0].encode()
-        encoded[1, 1] = ours[1, 1]  # the agent is no part of a grid
+        encoded[1, 1] = ours[1, 1]  # the agent is not part of a grid
         np.testing.assert_array_equal(encoded, ours)
         wrapper = package("minigrid.wrappers").FullyObsWrapper(package("minigrid.envs").FourRoomsEnv())
         image = wrapper.reset(seed=3)[0]["image"]
@@ -202,7 +202,7 @@ class TestFiles:
         mazes, answers = read_csv(path)
         np.testing.assert_array_equal(mazes, to_tokens(tiles))
         np.testing.assert_array_equal(answers, to_tokens(tiles, shortest_path(tiles)))
-        path.write_bytes(b'source,question,answer,rating\r\n"a, b","S  G","SooG",\r\n')  # of another program
+        path.write_bytes(b'source,question,answer,rating\r\n"a, b","S  G","SooG",\r\n')  # from another program
         assert [tokens.tolist() for tokens in read_csv(path)] == [[[3, 2, 2, 4]], [[3, 5, 5, 4]]]
 
     @for_each(

@@ -59,7 +59,7 @@ def test_new_files_follow_the_umask_and_replaced_files_keep_their_mode(tmp_path:
         for mode in (0o640, 0o600):
             write_all({tmp_path / "a": b"new"})
             assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
-            (tmp_path / "a").chmod(0o600)  # what is replaced keeps its mode
+            (tmp_path / "a").chmod(0o600)  # a replaced file keeps its mode
     finally:
         os.umask(before)
 
@@ -119,7 +119,7 @@ def test_only_leftovers_of_that_file_are_removed(tmp_path: Path) -> None:
 
 
 def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
-    for _ in range(20):  # whatever the name that is made up
+    for _ in range(20):  # for different random names
         with atomic_write(tmp_path / "a[1].npz"):
             (left,) = tmp_path.glob(".*")
             os.link(left, tmp_path / "copy")

@@ -20,7 +20,7 @@ PACKAGES = {"maze_nca_gym.agents": "agents", "maze_nca_gym": "maze_nca_gym"}
 FLOORS = (
     ("maze_nca_gym/support",),
     ("maze_nca_gym/mazes",),
-    ("maze_nca_gym/__init__.py",),  # registers environments by name, and imports none
+    ("maze_nca_gym/__init__.py",),  # registers environments by name without importing them
     ("maze_nca_gym/rendering",),
     ("maze_nca_gym/envs",),
     ("agents/policies",),
@@ -60,7 +60,7 @@ FILES = sorted(
     path.relative_to(ROOT).as_posix()
     for folder in PACKAGES.values()
     for path in (ROOT / folder).rglob("*.py")
-    if not (folder == "maze_nca_gym" and path.is_relative_to(ROOT / folder / "agents"))  # a link, where there is one
+    if not (folder == "maze_nca_gym" and path.is_relative_to(ROOT / folder / "agents"))  # this folder may be a link
 )
 MODULES = {module_of(path): path for path in FILES}
 

@@ -37,7 +37,7 @@ def test_a_missing_gpu_is_reported(tmp_path, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # PyTorch's own look at it
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # PyTorch itself reads .grad
 def test_a_small_run_measures_every_line(tmp_path, capsys):
     assert main([*MINIATURE, str(tmp_path)]) == 0
     lines = [Line(**line) for line in json.loads((tmp_path / "gpu.json").read_text())["lines"]]

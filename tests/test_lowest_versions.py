@@ -39,7 +39,7 @@ def test_the_lowest_versions_work(tmp_path: Path) -> None:
         for requirement in extras["test"]
         if requirement.startswith(("pytest", "hypothesis", "networkx", "filelock"))
     ]
-    # lightning-fabric is left out, since it would install torch
+    # without lightning-fabric, because it would install torch
     requirements = [
         requirement for requirement in (*extras["gnn"], *extras["train"]) if not requirement.startswith("lightning")
     ]
@@ -58,7 +58,7 @@ def test_the_lowest_versions_work(tmp_path: Path) -> None:
         [python, "-m", "maze_nca_gym", "train", "--help"], env=environ, capture_output=True, check=False
     )
     assert help.returncode == 0, help.stderr
-    # old packages warn of newer ones, which Python shows to nobody and pytest to all; there is no moviepy
+    # old packages emit warnings that only pytest shows; moviepy is missing
     options = ["-q", "-p", "no:cacheprovider", "-o", "filterwarnings=ignore::DeprecationWarning", "-k", "not video"]
     test_files = [str(ROOT / "tests" / name) for name in TESTS]
     result = subprocess.run(

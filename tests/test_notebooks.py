@@ -121,7 +121,7 @@ def test_automata_show_what_rules_read_and_a_maze_in_the_end():
     (drawing,) = parsed(html).iter(f"{SVG}svg")
     colours = painted(drawing)
     assert (colours == f"#{bytes(palette.PATH).hex()}").sum() > 20
-    assert "" not in colours  # in a perfect maze all is reached
+    assert "" not in colours  # in a perfect maze every free tile is reached
 
 
 def test_tables_escape_html():
@@ -157,7 +157,7 @@ def test_environments_show_their_current_picture():
     for _ in range(2):
         np.testing.assert_array_equal(Image.open(io.BytesIO(env._repr_png_())), env.render())
         env.step(np.ones_like(observation["state"]))
-    env = gym.make("MazeDiameter-v0", size=5).unwrapped  # it needs no render mode for this
+    env = gym.make("MazeDiameter-v0", size=5).unwrapped  # this works without a render mode
     env.reset(seed=0)
     assert Image.open(io.BytesIO(env._repr_png_())).format == "PNG"
 

@@ -44,7 +44,7 @@ from maze_nca_gym.support.options import (
 )
 
 Item = TypeVar("Item", bound=np.generic)
-# as `type Array[Item: np.generic] = ...` writes them since Python 3.12, and NumPy 2.5 its NDArray
+# equals `type Array[Item: np.generic] = ...` of Python 3.12, as in NumPy 2.5
 Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[Item]], type_params=(Item,))
 Size = TypeAliasType("Size", int)
 Few = TypeAliasType("Few", Annotated[Size, Between(1, 9)])
@@ -347,7 +347,7 @@ def test_every_help_text_is_printed_without_heavy_modules():
     tests = Path(__file__).parent
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=tests.parent)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("\n\n")  # no module of these
+    assert done.stdout.endswith("\n\n")  # none of these modules is loaded
     for name in EVERY_COMMAND:
         assert f"maze-nca-gym {name} " in done.stdout
 
@@ -379,7 +379,7 @@ def test_help_names_all_choices_and_breaks_no_line_early(name, capsys, monkeypat
     assert main([*name.split(), "--help"]) == 0
     out = capsys.readouterr().out
     for line, after in pairwise(out.splitlines()):
-        # texts of options and commands are indented; a name that is not is on a line of its own
+        # texts of options and commands are indented; long names have their own line
         if line[:5].isspace() and after[:5].isspace():
             assert len(f"{line} {after.split()[0]}") > 80
     for option in all_options(EVERY_COMMAND[name]).values() if name in EVERY_COMMAND else ():

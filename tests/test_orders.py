@@ -225,7 +225,7 @@ class TestTraining:
         assert model.task == "shortest-path-DLRU"
         assert model.channel_names[:5] == ("path", "up", "left", "down", "right")
         assert measure(model, LEVELS, 4).n_levels == len(LEVELS)
-        # another order is learned on top, but not another task
+        # training can continue with another order but not with another task
         start = {**TINY, "start_from": str(folder / "model.safetensors")}
         assert train("fast", out=tmp_path / "next", threads=1, **start).task == "shortest-path"
         refused("is for the task shortest-path-DLRU, not diameter", changed, "fast", task="diameter", **start)

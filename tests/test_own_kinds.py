@@ -185,7 +185,7 @@ class TestATaskWithMarks:
             np.testing.assert_array_equal(*(np.sort(tiles.reshape(40, -1)) for tiles in (parents, children)))
 
 
-@pytest.mark.parametrize("task", ["weighted-terrain", "nearest-target"])  # an answer of several channels is refused
+@pytest.mark.parametrize("task", ["weighted-terrain", "nearest-target"])  # answers of several channels do not evolve
 class TestEvolution:
     def test_populations_breed_and_are_stored(self, task: str, tmp_path: Path) -> None:
         population = LevelPopulation(PopulationConfig(task=task, capacity=16, mutation="swaps"))
@@ -222,7 +222,7 @@ class TestEvolution:
 
 
 def test_a_parent_stays_if_all_its_offspring_lose_an_end() -> None:
-    parent = np.array([[[Tile.SOURCE, Tile.TARGET]]], np.uint8)  # the source can move onto the target alone
+    parent = np.array([[[Tile.SOURCE, Tile.TARGET]]], np.uint8)  # the source can move only onto the target
     child = mutate(
         np.random.default_rng(0), parent, "flip", find_task("nearest-target"), tile_rate=0.0, source_rate=1.0
     )

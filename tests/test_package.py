@@ -69,7 +69,7 @@ def tracked_files() -> list[str]:
     git = ["git", "ls-files", "-z"]
     try:
         listed = subprocess.run(git, capture_output=True, text=True, cwd=ROOT, check=False).stdout
-    except FileNotFoundError:  # there is no git
+    except FileNotFoundError:  # git is not installed
         return []
     return [name for name in listed.split("\0") if name and (ROOT / name).exists()]
 
@@ -229,7 +229,7 @@ def test_long_description_links_into_the_repository_and_to_the_site(
 
 @pytest.mark.parametrize("linked", [True, False])
 def test_an_editable_install_is_a_hook_or_a_path_to_the_package(copy: Path, linked: bool) -> None:
-    if not linked:  # so Git checks a link out on Windows
+    if not linked:  # Git on Windows replaces a link by such a file
         (copy / LINK).unlink()
         (copy / LINK).write_text("../agents")
     with zipfile.ZipFile(build(copy, "build_editable('dist')")) as archive:
@@ -264,12 +264,12 @@ def test_type_checkers_find_every_public_name_and_every_option(tmp_path: Path, c
     names = [f"{door}.{name}" for door in DOORS for name in importlib.import_module(door).__all__]
     lines = ["# pyright: reportUnnecessaryTypeIgnoreComment=true", *(f"import {door}" for door in DOORS)]
     lines += [f"reveal_type({name})" for name in names]
-    lines += [f"{door}.misspelt  # type: ignore" for door in DOORS]  # which warns if that is no mistake
+    lines += [f"{door}.misspelt  # type: ignore" for door in DOORS]  # checkers warn of unused ignores
     for call, (correct, *wrong) in OPTIONS.items():
         lines += [f"maze_nca_gym.agents.{call.format(correct)}"]
         lines += [f"maze_nca_gym.agents.{call.format(wrong_options)}  # type: ignore" for wrong_options in wrong]
     (tmp_path / "doors.py").write_text("\n".join(lines))
-    (tmp_path / "mypy.ini").write_text("[mypy]\n[mypy-torch.*]\nfollow_imports = skip")  # which takes longest
+    (tmp_path / "mypy.ini").write_text("[mypy]\n[mypy-torch.*]\nfollow_imports = skip")  # checking torch takes longest
     options = {"pyright": ["--pythonpath"], "mypy": ["--warn-unused-ignores", "--python-executable"]}[checker]
     command = [program, *options, sys.executable, "doors.py"]
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
@@ -301,7 +301,8 @@ def test_a_name_has_one_meaning_in_all_packages() -> None:
         for name in module.__all__:
             meanings.setdefault(name, []).append(getattr(module, name))
     several = {name for name, objects in meanings.items() if any(item is not objects[0] for item in objects)}
-    assert several == {"generate"}  # of `agents` it is the command, which writes a file of what that of `mazes` returns
+    # `agents.generate` is the command, which writes a file; `mazes.generate` returns levels
+    assert several == {"generate"}
 
 
 def test_evaluated_types_agree_with_annotations_and_load_nothing() -> None:

@@ -52,7 +52,7 @@ class TestAPack:
             assert solve(level).any()
 
     def test_the_lineage_reproduces_every_level_and_solutions_are_exact(self, name):
-        population = load_population(name)  # replays all of it, and compares
+        population = load_population(name)  # this call replays and compares all levels
         members = population.members
         assert len(population) == 1000
         assert (np.diff(members["fitness"]) <= 0).all()

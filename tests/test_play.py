@@ -82,12 +82,12 @@ MISTAKES = {
 
 
 DRAWINGS = [
-    "S.. \n ..T",  # a row ends with a tile that is a space
-    "S..\n   \n..T",  # a row of spaces is one
+    "S.. \n ..T",  # the last tile of a row is a space
+    "S..\n   \n..T",  # a row of spaces is a row of the level
     "#S #\n#   \n# T#\n",
-    "    S..\n     .T\n    ...",  # indentation, and a tile
+    "    S..\n     .T\n    ...",  # indentation and one tile
     "\n\n  \n S.T\n ...\n\n   \n",
-    "\ufeffS. \r\n  T\r\n",  # as Windows writes it
+    "\ufeffS. \r\n  T\r\n",  # with a byte order mark and line breaks of Windows
     "\ufeff####\n#ST#\n####\n",
     "S. \r..T\r",
     "S**\n#*T",
@@ -217,7 +217,7 @@ class TestNode:
             levels.generate("random", 201, 5);
             console.log(performance.now() - begin);
         """)
-        assert took < 1000  # ms; it takes some 50, and took 2,200
+        assert took < 1000  # ms; usually about 50, with the quadratic search 2,200
 
     def test_a_link_holds_the_level(self):
         level = "levels.generate('caves', 13, 5)"
@@ -566,7 +566,7 @@ class TestChromium:
         width = messages[1]
         assert messages[2:4] == ["torus", make_play.POLICIES[0]]
         assert messages[4] == ["[[5,5]]", f"[[5,{5 + width}]]"]
-        assert messages[5] == "[[5,40],[9,11]]"  # on an end of another portal there is no room
+        assert messages[5] == "[[5,40],[9,11]]"  # the end of another portal is occupied
         assert messages[6] == "[[5,40],[9,9]]"
         assert messages[7:10] == [["torus", "5-40"], True, "[]"]
         assert messages[10] == make_play.POLICIES[0]

@@ -195,7 +195,7 @@ def test_unsolvable_levels() -> None:
 OTHERS: dict[str, Callable[[Path], Any]] = {
     **WRITERS,
     "level set": lambda path: LevelSet(SOME).save(path),
-    # by an entry that says it is packed in another way than it is
+    # an entry with a wrong method of compression
     "packed": lambda path: path.write_bytes(evolved().save(path).read_bytes().replace(b"\x08\x00", b"\x0c\x00")),
 }
 

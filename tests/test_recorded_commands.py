@@ -136,7 +136,7 @@ def test_a_custom_model_with_its_own_options(own_module, capsys):
     config = recorded_in("run")
     options = {"n_hidden": 64, "gain": 2.0, "kind": "wide", "window": [5, 6], "way": "right"}
     assert options.items() <= config["configuration"].items()
-    forget()  # what is typed in a new shell begins without the module
+    forget()  # a command in a new shell begins without the module
     assert configuration(config["command"]).to_json() == config["configuration"]
 
 
@@ -186,7 +186,7 @@ SLOW = CALLS[8:9]
 def test_the_command_of_a_call_repeats_the_run(function, options):
     function(**options, out="first")
     recorded = recorded_in("first")
-    assert main([*shlex.split(recorded["command"])[1:], "--out", "again"]) < 2  # 1 if it is not exact
+    assert main([*shlex.split(recorded["command"])[1:], "--out", "again"]) < 2  # 1 if the policy is not exact
     again = recorded_in("again")
     assert (again["command"], again["configuration"]) == (recorded["command"], recorded["configuration"])
     for path in [*Path("first").glob("*.safetensors"), *Path("first").glob("*.npz")]:
@@ -247,12 +247,12 @@ def test_the_command_makes_the_same_run_in_a_fresh_process(function, options, mo
     if module:
         import_module(module)
     function(**options, out="first")
-    command = recorded_in("first")["command"].replace(" --out first", "")  # a series of runs names its folder
+    command = recorded_in("first")["command"].replace(" --out first", "")  # the command of a series includes its folder
     words = [sys.executable, "-m", "maze_nca_gym", *shlex.split(command)[1:], "--out", "again"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=3000)
     assert done.returncode < 2, done.stderr
     again = recorded_in("again")["command"].replace(" --out again", "")
-    assert sorted(shlex.split(again)) == sorted(shlex.split(command))  # a sweep's options are in the order given
+    assert sorted(shlex.split(again)) == sorted(shlex.split(command))  # a sweep keeps the order of its options
     files = [path for end in ("safetensors", "npz") for path in Path("first").rglob(f"*.{end}")]
     assert files
     for path in files:

@@ -146,7 +146,7 @@ class TestTheBuiltSite:
         for page in site.rglob("*.html"):
             loaded = re.findall(r'<(?:script|img|iframe|source)\b[^>]*\bsrc="(.*?)"', text_of(page))
             assert [url for url in loaded + re.findall(links, text_of(page)) if re.match(r"(https?:)?//", url)] == []
-            if page.name != "404.html":  # shown at any depth, so its links begin at the root
+            if page.name != "404.html":  # a server shows it at any depth, so its links begin at the root
                 assert [url for url in loaded if ":" not in url and not (page.parent / url).exists()] == [], page
 
     @pytest.mark.slow
@@ -329,7 +329,7 @@ class TestTutorials:
         monkeypatch.chdir(tmp_path)
         for name in names:
             script = text_of(ROOT / "docs" / f"{name}.py").replace('"n_updates": 600', '"n_updates": 4')
-            exec(script, {})  # what is not correct fails in the sheet
+            exec(script, {})  # the sheet raises an error if an answer is wrong
 
     @for_each("name", TUTORIALS)
     def test_a_script_imports_only_dependencies_of_the_package(self, name):

@@ -214,7 +214,7 @@ class TestDistances:
             start = random.choice(places)
             expected = distance_grid(tiles, start)
             np.testing.assert_array_equal(solvers.distances(tiles, start), expected)
-            tiles[start] = Tile.SOURCE  # where they start by default
+            tiles[start] = Tile.SOURCE  # distances start there by default
             np.testing.assert_array_equal(solvers.distances(tiles), expected)
 
     def test_batch_takes_one_start_or_one_each(self) -> None:
@@ -290,9 +290,9 @@ class TestIsOptimal:
         ("text", "path", "optimal"),
         [
             ("S.T\n...\n...", "***\n...\n...", True),
-            ("S.T\n...\n...", ".**\n...\n.*.", False),  # without its source
-            ("S.T\n...\n...", "**.\n...\n.*.", False),  # without its target
-            ("...\n...", "*.*\n***", False),  # a chain whose ends are nearer to each other through the maze
+            ("S.T\n...\n...", ".**\n...\n.*.", False),  # the source is missing
+            ("S.T\n...\n...", "**.\n...\n.*.", False),  # the target is missing
+            ("...\n...", "*.*\n***", False),  # the ends of this chain have a shorter way in the maze
             ("...\n...", "**.\n.**", True),
         ],
     )
@@ -327,7 +327,7 @@ class TestIsValid:
     def test_accepts_just_lines(self, tiles: NDArray[np.uint8]) -> None:
         tiles = tiles[:3, :4]
         endpoints = {(int(row), int(col)) for row, col in np.argwhere(tiles >= Tile.SOURCE)}
-        if len(endpoints) == 1:  # the other one is cut off
+        if len(endpoints) == 1:  # the other end is cut off
             return
         subsets = all_subsets((tiles.shape[0], tiles.shape[1]))
         for path, valid in zip(subsets, solvers.is_valid(np.broadcast_to(tiles, subsets.shape), subsets), strict=True):
@@ -351,7 +351,7 @@ class TestIsValid:
     def test_of_single_levels(self) -> None:
         detour = path_of("**.\n.*.\n.*.\n***")  # joins nothing
         assert solvers.is_valid(parse("S..\n.#.\n.#.\n..T"), detour) is False
-        assert solvers.is_valid(parse("S.T\n..."), path_of("*.*\n***")) is True  # longer than necessary
+        assert solvers.is_valid(parse("S.T\n..."), path_of("*.*\n***")) is True  # longer than the shortest path
         assert solvers.is_valid(parse("...\n..."), path_of("**.\n...")) is True  # shorter than the diameter
         with pytest.raises(ValueError, match="path must have the shape of tiles"):
             solvers.is_valid(parse("S.T"), np.ones((1, 2)))
@@ -376,7 +376,7 @@ class TestBestPath:
     def test_with_equal_values_the_canonical_path_is_chosen(self, tiles: NDArray[np.uint8], order: str) -> None:
         endpoints = bool((tiles >= Tile.SOURCE).any())
         expected = (solvers.shortest_path if endpoints else solvers.diameter)(tiles[None], order)
-        for value in (0.0, 1.0, -2.0):  # of which sums are exact
+        for value in (0.0, 1.0, -2.0):  # sums of these values are exact
             values = np.full((1, *tiles.shape), value)
             np.testing.assert_array_equal(solvers.best_path(tiles[None], values, order), expected)
 

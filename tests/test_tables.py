@@ -101,7 +101,7 @@ def test_a_very_narrow_terminal_shows_one_paragraph_per_row(capsys: pytest.Captu
     ]
     Table.of_facts({"a-long-name": "another-long-name"}).print(25)
     assert capsys.readouterr().out == "a-long-name\n  another-long-name\n"
-    Table.of_facts({}).print(25)  # nothing to show is no error
+    Table.of_facts({}).print(25)  # an empty table is not an error
 
 
 @for_each("width", [36, 80])

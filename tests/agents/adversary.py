@@ -151,7 +151,7 @@ def far(n) -> Automaton:
         before = signals[f"X{i - 1}"]
         return (see(before) | around(see, before)) & ~see.tile(Tile.WALL)
 
-    # a tile is X_n n - 1 iterations after it is at most n - 1 tiles away, and X_n-1 has left that far for good
+    # X_n spreads one tile per iteration, and X_n-1 leaves these tiles for good
     def spoils(see, signals):
         return see(signals[f"X{n - 1}"]) & see.tile(Tile.TARGET)
 

@@ -45,7 +45,7 @@ def path(signals, order, picture, at, t):
 
 
 def healing(picture, at, t):
-    # no check fails on a maze that stays, so the signals of checks are off: t is never below 0
+    # no check fails on a maze that does not change, so signals of checks are off: t is never below 0
     has_begun, is_source = t >= 1, picture.tile(Tile.SOURCE, at)
     return {
         **path(H, "ULDR", picture, at, t),

@@ -63,7 +63,7 @@ def _tree(rng: np.random.Generator, names: list[str], may_negate: Sequence[str],
     if join is None:
         n = int(rng.integers(1, len(parts) + 1))
         return lambda see: at_least(n, [part(see) for part in parts])
-    if rng.random() < 0.1:  # of kinds of tile alone, which may be compared
+    if rng.random() < 0.1:  # only these parts may be compared, because they read only kinds of tile
         one, other = (int(kind) for kind in rng.integers(0, 4, 2))
         return lambda see: xor(see.tile(one, "U"), see.tile(other, "L"))
     return lambda see: reduce(join, (part(see) for part in parts))

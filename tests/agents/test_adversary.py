@@ -63,7 +63,8 @@ def test_the_evaluator_finds_the_shortest_path_correct():
 
 
 def test_some_wrong_automata_get_no_false_verdict():
-    samples = {family: automaton for family, automaton in FAMILIES[::-1] if family not in SLOW}  # the first of each
+    # the first automaton of each family
+    samples = {family: automaton for family, automaton in FAMILIES[::-1] if family not in SLOW}
     verdicts = check(samples.items())
     assert sum(n for (_, truth, _), n in verdicts.items() if truth == "wrong") == len(samples)
 

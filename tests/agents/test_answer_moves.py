@@ -32,7 +32,7 @@ def test_moves_agree_with_the_solver_and_count_only_on_the_answer(task, solver, 
     for generator in generators:
         for size in (5, 12, 13):
             levels = task.generate(np.random.default_rng(size), 40, size, generator)
-            if not task.has_endpoints:  # where several paths are longest, the solver may show another one
+            if not task.has_endpoints:  # the solver may show another one of several longest paths
                 away = eccentricities(levels).reshape(len(levels), -1)
                 levels = levels[(away == away.max(axis=1, keepdims=True)).sum(axis=1) == 2]
             answers, of_solver, moves = task.solve(levels), solver(levels), with_own_moves(task).guide(levels)

@@ -130,7 +130,7 @@ def test_without_the_sequence_loops_last():
     )
     states = loops(deaf, APART)
     assert (late(deaf, 4, np.repeat(APART[None], len(states), axis=0), states) > 30).all()
-    # the automaton that heals has no sequence: this loop is at rest, no check fails, and the path is drawn on it
+    # the healing automaton has no sequence: this loop rests, passes all checks and is drawn as the path
     signals = loops(HEALING, APART)[:1]
     signals[:, HEALING.signals.WAS_WALL] = APART == Tile.WALL
     *_, last = HEALING.trace(APART[None], signals)

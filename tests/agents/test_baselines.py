@@ -35,7 +35,7 @@ def test_each_algorithm_has_a_row_and_runs_once(
         *("ppo-nca", "a2c", "random actions"),
         *("supervised, `nca-shortest-path-small`", "exact, `shortest-path-bfs`"),
     ]
-    assert first.count("(") == 2  # an interval for each algorithm
+    assert first.count("(") == 2  # one interval per algorithm
     monkeypatch.setattr(baselines, "make_run", None)
     baselines.main()
     assert capsys.readouterr().out in first

@@ -99,7 +99,7 @@ def test_networks_have_whole_weights_and_follow_the_automaton(automaton):
 
 
 def test_the_automaton_of_both_tasks_follows_the_maze():
-    # all mazes of up to 3 x 4 tiles agree too, after some minutes
+    # all mazes of up to 3 x 4 tiles agree too, but take minutes
     levels = np.array(list(product(range(2), repeat=6)), np.uint8).reshape(-1, 2, 3)
     for tiles in (levels, clear_endpoints(mazes(BOTH))):
         for one, other, _ in zip(BOTH.trace(tiles), DIAMETER.trace(tiles), range(300), strict=False):
@@ -112,7 +112,7 @@ def test_the_automaton_of_both_tasks_follows_the_maze():
             np.testing.assert_array_equal(one[:, same], other[:, shared])
 
 
-@pytest.mark.slow  # the proof, and each of two certificates, take seconds; that all channels follow is slow too
+@pytest.mark.slow  # the proof, two certificates and the comparison of all channels take seconds each
 def test_one_network_answers_both_questions(tmp_path: Path):
     model, _ = compiled(BOTH)
     file = save_model(model, tmp_path / "both")
@@ -353,7 +353,7 @@ def test_wrong_rules_are_named(make, message):
 
 
 def test_automata_that_never_settle_are_named(tmp_path: Path):
-    # two bits that swap would repeat; a cycle of three states does not
+    # two alternating states would count as periodic; a cycle of three states does not
     class Three(IntEnum):
         PATH, A, B, C = range(4)
 

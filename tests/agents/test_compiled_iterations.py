@@ -27,7 +27,7 @@ from maze_nca_gym.agents.rollouts.pytorch import RolloutRequest
 from maze_nca_gym.agents.training import Workers, compiling, loop
 from maze_nca_gym.agents.training.compiling import check_compile
 
-pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # PyTorch's own look at it
+pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # PyTorch itself reads .grad
 N_STEPS = 12
 """Number of iterations, above PyTorch's default limit for versions of a compiled function."""
 
@@ -73,7 +73,7 @@ def check(model: Policy) -> None:
 def test_networks_need_a_function_with_a_relu_and_one_without(shared, backend):
     check(network(5, shared_weights=shared, n_iterations=N_STEPS, max_pool=True))
     assert backend.n_runs == 2 * N_STEPS
-    assert backend.n_made <= 3  # the first state may be constant
+    assert backend.n_made <= 3  # a third function, because the first state may be constant
 
 
 def test_other_policies_get_a_function_for_each_iteration(backend):

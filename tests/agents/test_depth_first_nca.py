@@ -19,7 +19,7 @@ def mazes(*tiles: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(one_hot(np.stack(tiles)))
 
 
-@torch.no_grad()  # or the graph of all iterations takes gigabytes
+@torch.no_grad()  # the autograd graph of all iterations would take gigabytes
 def visit_order(tiles: np.ndarray) -> np.ndarray:
     """Return the order in which the pebble visits the tiles, (N, H, W): 0 at the source, -1 for never."""
     policy, maze = DepthFirstNCA(), mazes(*tiles)

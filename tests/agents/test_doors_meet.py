@@ -185,8 +185,8 @@ def configured(model: type[Policy], task: str, **options: Any) -> TrainingConfig
 
 
 TRAINED = [
-    (ForTerrain, "weighted-terrain"),  # as many kinds of tile as no task of the package has
-    (PassingMLP, "nearest-target"),  # as many as the shortest path
+    (ForTerrain, "weighted-terrain"),  # a number of kinds of tile that no included task has
+    (PassingMLP, "nearest-target"),  # the number of kinds of the shortest path
 ]
 MORE = [
     *((Own, task) for task in ("nearest-target", "weighted-terrain", "key-and-door", "shortest-path-DLRU", "diameter")),
@@ -206,7 +206,7 @@ def test_trained_policies_are_for_their_task(rows: list[tuple[type[Policy], str]
         assert again.n_tiles == find_task(task).n_tiles
         (result,) = evaluate({"again": again}, families="random", sizes=5, n=4, steps=3)
         assert result.metrics.accuracy.value <= 1
-        with pytest.raises(ValueError, match="of another configuration"):  # the folder's run is for its task alone
+        with pytest.raises(ValueError, match="of another configuration"):  # the run of the folder is for another task
             train(configured(model, task, n_channels=9), out=folder, **FEW)
 
 
@@ -273,7 +273,7 @@ def test_an_automaton_reads_only_the_kinds_of_tile_of_its_task() -> None:
     gate = Kind("gate", "g", "#cc79a7")
     register_task(
         Task(
-            name="three-kinds",  # as many as the package has, of which the third is another
+            name="three-kinds",  # the usual number of kinds, but another third kind
             kinds=(*KINDS[:2], gate),
             n_channels=2,
             solve=lambda tiles: tiles == 0,
@@ -321,7 +321,7 @@ def promised() -> dict[tuple[str, str], tuple[str, tuple[str, ...]]]:
 
 
 CELLS = promised()
-OFTEN_ENOUGH = [  # each architecture and each task, and all that is refused
+OFTEN_ENOUGH = [  # each architecture, each task and each refused pair
     (row, column)
     for i, row in enumerate(ARCHITECTURES)
     for j, column in enumerate(COLUMNS)

@@ -178,7 +178,7 @@ class TestEveryMaze:
 
 class TestResults:
     def test_a_correct_policy_fails_on_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        clock = iter(range(10**6))  # looks at the clock, so that a slow machine searches as far
+        clock = iter(range(10**6))  # a clock that counts its calls, so that slow machines search as far
         monkeypatch.setattr("maze_nca_gym.agents.doubting.searching.time.monotonic", lambda: next(clock) / 10)
         result = doubt("shortest-path-bfs", **QUICK | {"seconds": 2.5})
         assert result.failure is None
@@ -195,7 +195,7 @@ class TestResults:
     def test_the_first_failure_is_the_smallest(self) -> None:
         result = doubt(Short(), **QUICK | {"tiles": 8})
         assert result.failure is not None
-        # six moves in a row need seven tiles, and fit into no smaller maze
+        # six moves in one direction need seven tiles in a row
         assert result.failure.tiles.size == 7
         assert result.complete == 6
         assert result.failure.correct.sum() == 7
@@ -318,7 +318,7 @@ class TestBadInput:
 
     def test_a_task_without_a_generator(self) -> None:
         def mark(rng: np.random.Generator, tiles: Tiles) -> Tiles:
-            if not vars(mark):  # as it is tried at first
+            if not vars(mark):  # `register_task` calls it before it sets this
                 return tiles
             raise RuntimeError("no marks for such mazes")
 
@@ -326,7 +326,7 @@ class TestBadInput:
         task = replace(SHORTEST_PATH, name="unmarked", mark=mark, counts=counts, specification=None)
         with registered(task, "MazeUnmarked-v0"):
             vars(mark)["registered"] = True
-            # every small maze can be tried; the time is not used up, since nothing else can
+            # every small maze can be tried, and nothing else, so the search ends early
             policy = for_task(load("shortest-path-bfs"), "unmarked")
             result = doubt(policy, **QUICK)
             assert (result.failure, result.complete) == (None, 4)
@@ -400,7 +400,7 @@ class TestPoliciesOfOnesOwn:
         assert (record["task"], record["failure"]) == ("own-water", None)
         assert record["n_mazes"] > 0
         assert "no failure in" in capsys.readouterr().out
-        # the same network with a weight of its own fails, exact or not
+        # the same network with a changed weight fails, whether or not it is called exact
         network = load("run/model.safetensors")
         with torch.no_grad():
             network.get_parameter("biases.0").zero_()
@@ -442,7 +442,7 @@ class TestPoliciesOfOnesOwn:
         assert again.failure is not None
         assert np.array_equal(again.failure.tiles, result.failure.tiles)
         assert shlex.split(again.command)[:3] == ["maze-nca-gym", "play", str(file)]
-        agent.save(tmp_path / "agent.zip")  # a pickle, which nothing here reads
+        agent.save(tmp_path / "agent.zip")  # a pickle, which no command reads
         refused("is no model file, as `save_model` writes them", doubt, tmp_path / "agent.zip")
 
 

@@ -76,7 +76,8 @@ class TestEpisodeSteps:
             (BOUNDED, {"size": 32}, 2 * (32 * 32 - 1) + 2),
             (BOUNDED, {"size": 32, "max_episode_steps": 7}, 7),
             (BOUNDED, {"levels": "ST\n.."}, 512),
-            (BOUNDED, {"levels": f"S{1998 * '.'}T"}, 2 * 1999 + 2),  # a level without inner tiles may take its moves
+            # a level without inner tiles may need as many moves as it has tiles
+            (BOUNDED, {"levels": f"S{1998 * '.'}T"}, 2 * 1999 + 2),
             (Still(), {"size": 32}, 512),
         ],
     )
@@ -97,7 +98,8 @@ class TestEpisodeSteps:
     ("needs_border", "options", "warned"),
     [
         (True, {"levels": TWO_ROWS}, True),
-        (True, {"levels": np.stack([PLAIN, np.where(np.arange(4) == 0, 0, PLAIN)])}, True),  # one without is enough
+        # one level without a border is enough
+        (True, {"levels": np.stack([PLAIN, np.where(np.arange(4) == 0, 0, PLAIN)])}, True),
         (True, {"border": False}, True),
         (True, {"border": False, "num_envs": 2}, True),
         (True, {}, False),
@@ -213,7 +215,7 @@ def finals(policy, n, **options):
 @for_each("name", list_policies(all=True))
 def test_the_readme_example_solves_as_many_levels_as_listed_with_every_policy(name):
     policy, info = load(name), find_policy(name)
-    if policy.output in DRAWINGS:  # environments score a single path, which these do not draw
+    if policy.output in DRAWINGS:  # environments score a single path, but these policies draw something else
         assert facts(policy)["drawing"].startswith("draws ")
         assert policy.make_env(size=4).reset(seed=0)
         return
@@ -224,5 +226,5 @@ def test_the_readme_example_solves_as_many_levels_as_listed_with_every_policy(na
         assert accuracy.min() > 0.99
         return
     share = info.scores[f"complete, {info.family or 'random'}-16"]
-    assert optimal.mean() >= round(8 * share - 1.5) / 8  # of eight levels; solved at any iteration counts
+    assert optimal.mean() >= round(8 * share - 1.5) / 8  # eight levels, each solved at any iteration
     assert accuracy.mean() > share / 2

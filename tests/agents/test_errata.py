@@ -108,7 +108,7 @@ def test_each_erratum_of_the_page_has_a_test_except_two_that_are_named():
     """
     page = (Path(__file__).parents[2] / "docs" / "paper-errata.md").read_text(encoding="utf-8")
     rows = page.split("| printed | must be |")[1].split("\n\n")[0].splitlines()[2:]
-    about_both = {literal.SearchStepOfZero, literal.SearchSawtooth}  # rows that the two automata share
+    about_both = {literal.SearchStepOfZero, literal.SearchSawtooth}  # rows about both automata
     steep = {literal.SearchInFifthsSteep}  # a second reading of one row
     freezing = {literal.PathAgesNeverFreeze}  # one row is about floods and ages
     assert len(rows) - 2 == len({*PATH_SLIPS, *SEARCH_SLIPS} - about_both - steep - freezing)

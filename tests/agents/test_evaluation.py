@@ -82,7 +82,7 @@ class TestIntervals:
         expected = np.tanh(z.mean() + np.array([-1, 1]) * 4.302653 * z.std(ddof=1) / np.sqrt(3))
         assert (low, high) == pytest.approx(tuple(expected))
         assert -1 < low < high < 1
-        assert student(values)[0] < -1  # which is beyond
+        assert student(values)[0] < -1  # beyond the range of correlations
         assert fisher([0.5, 0.6]) is fisher([0.5, 0.6, 1.0]) is fisher([]) is None
 
     def test_means(self):
@@ -172,7 +172,7 @@ class TestEvaluate:
     def test_a_curve_may_fall(self):
         curve = {point.step: point.metrics.complete.value for point in measure(Dies(), SMALL, 40, steps=[20, 21]).curve}
         assert curve == {20: 1, 21: 0, 40: 0} or curve == {20: 1, 21: 0}
-        assert measure(Flips(), SMALL, 8).agreement["nothing"] == 1  # a state may come back while the path changes
+        assert measure(Flips(), SMALL, 8).agreement["nothing"] == 1  # the state is periodic but its path changes
         assert measure(Flips(), SMALL, 9).agreement["canonical"] == 1
 
     def test_progress_adds_up(self):

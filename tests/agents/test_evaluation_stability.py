@@ -59,7 +59,7 @@ class TestCycles:
     def test_a_mixture(self):
         maze = torch.from_numpy(one_hot(SMALL.tiles[:3]))
         state = torch.zeros(3, 3, *maze.shape[2:])
-        state[1, 2] = 0.5  # a count of a half flips to a half
+        state[1, 2] = 0.5  # a half flips to a half, so this channel is constant
         of_state, of_path = find_periods(Flips(), maze, Flips()(maze, state), 1)
         assert of_state.tolist() == [2, 1, 2]
         assert of_path.tolist() == [2, 1, 2]

@@ -140,7 +140,7 @@ class TestTorchScript:
         path = export(policy, tmp_path / "policy", "torchscript")
         assert path.suffix == ".pt"
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # TorchScript is deprecated, and still what C++ loads
+            warnings.simplefilter("ignore")  # TorchScript is deprecated, but C++ still loads it
             module = torch.jit.load(path)
         maze, state = sample(policy, np.random.default_rng(1))
         torch.testing.assert_close(module(maze, state), iterated(policy, maze, state), atol=1e-5, rtol=0)

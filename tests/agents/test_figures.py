@@ -195,7 +195,7 @@ def test_a_strip_draws_equal_pictures_once(tmp_path, monkeypatch):
     assert [picture.max() for _, picture in pictures] == [0, 200, 0]
 
 
-def test_lines_to_labels_cross_no_label(tmp_path):  # for which the first order in which they are placed is not enough
+def test_lines_to_labels_cross_no_label(tmp_path):  # the first order of placing is not enough here
     with figure(tmp_path / "any.png", 9, 4) as fig:
         (axes,) = panels(fig, 1, 1)
         for x, y in (*((4 + i / 2, 1) for i in range(7)), (0, 0), (9, 2)):
@@ -221,7 +221,7 @@ def test_a_label_is_as_far_from_its_point_at_any_resolution(tmp_path):
 
 def test_labels_of_crowded_points_overlap_neither_each_other_nor_a_point(tmp_path):
     x, y = np.array([1, 1.01, 1.02, 1.5, 5, 5.2, 9, 9.1]), np.array([1, 1, 1, 1, 0.5, 0.5, 0, 0.02])
-    with figure(tmp_path / "any.svg", 6, 4) as fig:  # whose pixels are not those of the figure
+    with figure(tmp_path / "any.svg", 6, 4) as fig:  # an SVG has other pixels than the figure
         (axes,) = panels(fig, 1, 1)
         for place in zip(x, y, strict=True):
             axes.plot(*place, "o", markersize=6)

@@ -47,7 +47,7 @@ def distances(maze, start, closed=(WALL,), world=""):
             at = (row + a, col + b)
             if world == "careful-king" and a and b and not (is_open((row + a, col)) and is_open((row, col + b))):
                 continue
-            if world == "one-way" and is_open(at):  # from there one has to come here
+            if world == "one-way" and is_open(at):  # a one-way move in the opposite direction leads here
                 (back,) = (to for to, way in MOVES.items() if way == (-a, -b))
                 if maze[at] >= 4 and maze[at] != ARROWS[back]:
                     continue
@@ -207,7 +207,7 @@ def test_mutants_are_never_correct(twins, automaton):
     for world, number in twins:
         twin = mutated(np.random.default_rng([number, len(world)]), automaton(world))
         verdicts.append(prove(twin).verdict)
-        if verdicts[-1] == "correct":  # some changes change nothing
+        if verdicts[-1] == "correct":  # some mutations keep the rules equivalent
             assert is_correct(twin), world
     assert verdicts.count("refuted") > len(verdicts) / 2
 
@@ -273,7 +273,7 @@ def test_a_rule_is_read_once(forgotten):
     calls = []
 
     def floods(see):
-        calls.append(see)  # another answer at another time would be another rule
+        calls.append(see)  # a second call would return another rule
         return see.tile(SOURCE if len(calls) == 1 else WALL) | (see("WET", "L") & see.tile(0))
 
     wet = fixpoint(WET=floods)

@@ -83,7 +83,7 @@ def results(nca: NCA, maze: Tensor, state: Tensor | None, share: float) -> list[
 @for_each("arguments", KERNELS[::6])
 @pytest.mark.parametrize(("bias", "n_channels"), [(-0.1, 32), (0, 32), (0.4, 48)])
 def test_sparse_and_dense_states_lead_to_the_same_bits(arguments, bias, n_channels):
-    nca, maze = network(n_channels, **arguments), mazes(5, 14, 15)  # more tiles than a chunk
+    nca, maze = network(n_channels, **arguments), mazes(5, 14, 15)  # more tiles than one chunk
     with torch.no_grad():
         nca.biases[0].fill_(bias)
     state = noise(5, n_channels, 14, 15) if bias == 0 else None
@@ -184,7 +184,7 @@ def test_without_growth_gradients_agree_with_single_iterations(make):
 def test_gradients_explode_only_without_a_limit(make):
     nca, maze = make(), mazes(3, 4, 5)
     with torch.no_grad():
-        nca.weights[0].abs_()  # hence each iteration multiplies states, and gradients on their way back
+        nca.weights[0].abs_()  # each iteration then multiplies states and, backwards, gradients
     freely, bounded, at_will = (gradients(nca, rollout(nca, maze, [6], growth=g)) for g in (math.inf, 1, 1e9))
     assert_near(at_will, freely, 1e-6)
     of_bias, of_bias_freely = bounded[1].abs().max(), freely[1].abs().max()
@@ -298,7 +298,7 @@ def test_only_the_first_channels():
 def test_rollouts_that_overlap_in_time_have_histories_of_their_own():
     nca, maze = network(7), mazes(3, 4, 5)
     expected = [gradients(nca, rollout(nca, maze, [n])) for n in (6, 6, 5)]
-    for _ in range(3):  # each takes the memory of one that is done
+    for _ in range(3):  # each rollout reuses the memory of a finished one
         first, second, third = (rollout(nca, maze, [n]) for n in (6, 6, 5))
         for states, correct in ((second, expected[1]), (third, expected[2]), (first, expected[0])):
             assert all(map(torch.equal, gradients(nca, states), correct))
@@ -447,7 +447,7 @@ for kernel in vars(compiled()).values():
     assert run_python(code) == "False\n1 0\n1 0\n"
 
 
-@pytest.mark.slow  # its small twin is of the kernels for mazes, in test_compiling.py
+@pytest.mark.slow  # test_compiling.py has a small version with the kernels for mazes
 def test_it_compiles_without_a_folder_for_the_cache():
     code = """
 from numba.core import caching

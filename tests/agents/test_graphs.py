@@ -89,7 +89,7 @@ def check_on_random_graphs(n: int, seed: int) -> None:
         n_odd += any(
             far.get(int(j)) == far[i] for door in graph.doors for i, j in enumerate(door) if j >= 0 and i in far
         )
-    assert n_odd > n / 3  # many have neighbours that are equally far, which grids never have
+    assert n_odd > n / 3  # many graphs have equally distant neighbours, unlike grids
 
 
 def test_the_proven_network_is_correct_on_random_graphs() -> None:
@@ -289,7 +289,7 @@ def test_the_axioms_of_a_proof_on_graphs_are_true_of_random_ones(rng: np.random.
                     kinds_seen.add((axiom, bool(np.all(holds))))
                 elif not np.all(holds | ~picture.inside(at) if at != CENTRE else holds):
                     pytest.fail(f"{axiom} at {at}: {picture.graph.tiles} {picture.graph.doors.tolist()}")
-    assert any(not holds for _, holds in kinds_seen)  # parity is not true of graphs
+    assert any(not holds for _, holds in kinds_seen)  # parity does not hold on graphs
 
 
 @cache
@@ -316,7 +316,7 @@ def test_proofs_on_graphs(name: str, on: str, verdict: str | None, with_parity: 
 def test_odd_cycles_break_only_the_check_few() -> None:
     automaton = AUTOMATA["shortest-path-healing"]
     lemmas = Prover(automaton, proven("shortest-path-healing", "bipartite graphs").theorem, on="graphs").lemmas()
-    # the rest of the proof is not asked: what is refused takes long
+    # the other lemmas are not proven here, because refuted ones take long
     assert next(lemma for lemma in lemmas if not lemma.holds).claim.split()[0] in ("FEW_V", "FEW_H")
     odd = Graph.from_networkx(nx.cycle_graph(5))
     tiles = np.array([[Tile.SOURCE, Tile.EMPTY, Tile.EMPTY, Tile.TARGET, Tile.EMPTY]], np.uint8)
@@ -330,7 +330,7 @@ class Somewhere(IntEnum):
 
 
 def test_a_pooled_signal_can_differ_between_tiles_without_moves() -> None:
-    joined = distance(Tile.SOURCE, free=lambda picture, at: picture.inside(at))  # on a grid, from every tile
+    joined = distance(Tile.SOURCE, free=lambda picture, at: picture.inside(at))  # on a grid, the walls count as free
 
     def signals(picture: Any, at: Any, t: Any) -> Any:
         return {Somewhere.PATH: picture.inside(at) & (t < 0), Somewhere.SOME: picture.true(REACHED, at) & (t >= 1)}

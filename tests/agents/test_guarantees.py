@@ -80,8 +80,8 @@ class TestFinished:
         [
             (Oracle(), 1, True),
             (Freezes(), 1, True),
-            (Counts(), 40, False),  # a state that moves
-            (Flips(), 40, False),  # a path that flips
+            (Counts(), 40, False),  # a state that keeps changing
+            (Flips(), 40, False),  # a path that alternates
             (Dies(), 10, False),
             (Dies(), 22, True),
         ],

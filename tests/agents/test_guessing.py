@@ -163,7 +163,7 @@ def test_signals_that_switch_on_twice_or_have_no_explanation():
     assert means["ENTER_L"] == "enters_L, from t = 3 + 2 length - distance"
     assert means["MOVES"] == "from t = 1"
     assert proof.theorem.unsaid[BOTH.signals["SCOUT"]].startswith("SCOUT is on at ")
-    # the path is correct, whatever the walker does; that there is one walker is not proven
+    # the path is correct for any walker; the proof that there is one walker fails
     assert [lemma.claim for lemma in proof.refused] == ["the invariant holds"]
     assert proof.lemmas[-1].claim == "without ends it does what the diameter's automaton does"
 
@@ -270,7 +270,7 @@ def check_mutants(n_wrong, original):
     automaton = expected(original) if original.bound is None else original
     mazes = small_mazes(find_task(automaton.task), seed=1)[:24]
     correct, rng = [shown_by(automaton, tiles) for tiles in mazes], np.random.default_rng(5)
-    # being earlier or later is no mistake, within a bound
+    # within a bound, an earlier or later signal is not a mistake
     when = slice(None) if automaton.bound is None else -1
     while n_wrong:
         mutant = mutated(rng, automaton)

@@ -60,7 +60,7 @@ def test_gradients_are_finite_and_the_bits_do_not_depend_on_them(name: str, poli
     for parameter in policy.parameters():
         assert parameter.grad is not None
         assert parameter.grad.isfinite().all()
-        assert parameter.grad.any() or name == "diameter"  # its launches are gates, which pass nothing on
+        assert parameter.grad.any() or name == "diameter"  # its launches are gates, which pass no gradient
 
 
 @for_each("size", [(1, 1), (1, 9), (9, 1), (6, 11), (34, 40)])

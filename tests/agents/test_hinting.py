@@ -129,7 +129,7 @@ def sums_on(automaton, model, patches, largest=0.0):
     """Sums of a network on patches before the ReLU, (P, C), with pairs (h + 1, h) for random h up to a largest."""
     rng, on = np.random.default_rng(9), signals_of(automaton, patches).swapaxes(1, 2).astype(np.float64)
     pairs = on[:, 1 : 1 + len(automaton.paired)]
-    high = pairs * np.floor(2 * largest * rng.random(pairs.shape)) / 2  # as sums with whole weights are
+    high = pairs * np.floor(2 * largest * rng.random(pairs.shape)) / 2  # with whole weights, multiples of a half
     read = [kinds_of(automaton, patches).swapaxes(1, 2), on[:, :1]]
     read.append(np.stack([high + pairs, high], axis=2).reshape(len(patches), -1, patches.shape[1]))
     if automaton.pooled:
@@ -195,7 +195,7 @@ class TestPatches:
         everywhere = sum(1 << KIND_BITS + signal for signal in automaton.everywhere)
         signs = np.where(recombined > 0, recombined & everywhere, -1)
         assert ((signs == signs[:, [SHORTEST_PATH.taps.index("C")]]) | (signs < 0)).all()
-        # with groups of signals, tiles combine the states of groups that were seen
+        # with groups of signals, tiles combine observed states of the groups
         assert (set(recombined.ravel()) <= set(patches.ravel())) is (len(automaton.parts) == 1)
 
 
@@ -410,7 +410,7 @@ class TestConfig:
     def test_registered_families_are_not_used_by_default(self):
         register_family("mine", FAMILIES["random"])
         spec = find_spec(HintConfig.__module__)
-        spec.loader.exec_module(later := module_from_spec(spec))  # as if it was not imported before
+        spec.loader.exec_module(later := module_from_spec(spec))  # as in a process that has not imported it
         FAMILIES.remove("mine")
         assert later.HintConfig().families == HintConfig().families
 

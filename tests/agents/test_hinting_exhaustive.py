@@ -82,7 +82,7 @@ class Seen:
         assert (everywhere == everywhere[:, :1, :1]).all()
         if self._table is None:
             self.codes.update(np.unique(codes).tolist())
-        else:  # faster than to sort
+        else:  # faster than sorting
             self._table[codes] = True
 
     def close(self):

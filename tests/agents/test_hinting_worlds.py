@@ -77,7 +77,7 @@ def test_inferred_states_equal_brute_force(seed: int) -> None:
     assert not assumed
     codes = {kind + 1 | int(state) for kind, (part,) in world.items() for state in part.states}
     assert codes == by_brute_force(automaton)
-    # groups that are taken to be independent allow more, but never less
+    # treating groups as independent adds states but never removes one
     apart = replace(automaton, parts=tuple((signal,) for signal in Signal))
     ((coarse,), _) = find_worlds(apart)
     assert all(allows(coarse, code) for code in codes)

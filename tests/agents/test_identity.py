@@ -444,7 +444,7 @@ class TestChangedNetworks:
         assert program_of(policy) is None
         assert stationary_from(policy) is None
         tiles = generate(np.random.default_rng(1), 8, 8)
-        if "later" not in change:  # an episode ends when its path is drawn, whatever becomes of it
+        if "later" not in change:  # an episode ends when its path is drawn, so later errors do not count
             assert solve(policy, levels=tiles).metrics["solved"] == 0
         (row,) = evaluate({"changed": policy}, families="random", sizes=8, n=8)
         assert row.metrics.complete.value == 0
@@ -452,7 +452,7 @@ class TestChangedNetworks:
             assert not rollout(policy, torch.from_numpy(one_hot(tiles)), 40)[:, 0].any()
         refused("is not; (torchscript|no other)", export, policy, tmp_path / "page.html")
         refused("a certificate needs", certify, policy, automaton=SHORTEST_PATH)
-        if change != "activations":  # which it uses there
+        if change != "activations":  # on graphs the network uses its activations
             refused("on a graph run", OnGraph, policy, Graph.of(tiles[0]))
         with torch.no_grad():
             assert not rollout(Symmetrised(policy), torch.from_numpy(one_hot(tiles)), 40)[:, 0].any()

@@ -226,7 +226,7 @@ def test_printed_terms_are_read_back_and_have_digests(joined, equivalent):
     digests, same = kernel.digests_of(both), kernel.digests_of(one)
     assert {*digests} == {"automaton", "network", "statement"}
     assert {*same} == {"automaton", "network"}
-    assert all(digests[name] == same[name] for name in same)  # nothing was split, and comments do not count
+    assert all(digests[name] == same[name] for name in same)  # no term was split, and digests ignore comments
     text = one["Printed"].replace("(* 0 PATH *)", "")
     assert kernel.digests_of({"Printed": text}) == same
     other = kernel.digests_of({"Printed": changed(text, "(Not (Is 1 C))", "(Not (Is 0 C))")})
@@ -319,7 +319,7 @@ def test_the_kernel_refuses_changed_files(joined, tmp_path, printed, old, new, r
 
 LAYERS = {
     "": "",
-    "[0]%nat [(8%nat, (0%nat, (Lin (-2)": "[0]%nat [(8%nat, (0%nat, (Lin (-3)",  # the round of which a change is shown
+    "[0]%nat [(8%nat, (0%nat, (Lin (-2)": "[0]%nat [(8%nat, (0%nat, (Lin (-3)",  # the round whose change is shown
     "(And (See 7 C) (Not (See 8 C)))": "(Not (See 8 C))",  # the second layer begins before the first
     "(* 4 NEW_1 *) (And (See 1 C)": "(* 4 NEW_1 *) (And (And (See 1 C) (Not (Is 3 C)))",  # the target is missed
     "(* 1 CUT *) Relation 1": "(* 1 CUT *) Relation 0",  # a layer that negates itself
@@ -365,7 +365,7 @@ def test_no_theorem_uses_an_axiom(package):
 
 
 @needs_coq
-@pytest.mark.slow  # a theorem with another rule, or another time, is refused quickly, see above
+@pytest.mark.slow  # faster tests above refuse theorems with another rule or time
 @pytest.mark.parametrize(
     ("changes", "old", "new", "then", "refuses"),
     [
@@ -392,7 +392,7 @@ def test_nothing_is_admitted_and_little_is_written_by_hand():
     assert not [
         (name, i) for name, lines_of_file in lines.items() for i, line in enumerate(lines_of_file, 1) if len(line) > 100
     ]
-    assert len(lines["Statements.v"]) < 680  # which a person reads
+    assert len(lines["Statements.v"]) < 680  # a person reads these lines
     assert sum(map(len, lines.values())) < 5_050
     project = (kernel.THEORY / kernel.PROJECT).read_text().splitlines()
     needs_printed = {"Checked.v", "Equivalent.v", "Joined.v", "Main.v", "Proven.v"}
@@ -459,7 +459,7 @@ def test_pooled_signals_are_printed_with_the_relations_that_switch_them_on():
     text = printed_theorem(prove(grown("lit")))
     assert "(* 2 LIT *) (And (See 1 C) (Is 3 C))] [2]%nat.\n" in text  # the automaton
     assert "(* 1 LIT *) Relation 0 true (Both (Truth 0 (0, 0)) (number_is 3 (0, (0, 0))))]\n" in text  # the relations
-    assert "[(* LIT_stage *) (1, None)%nat] []%nat\n" in text  # what is the same everywhere
+    assert "[(* LIT_stage *) (1, None)%nat] []%nat\n" in text  # signals that are equal on all tiles
     assert "[(2, 0)%nat]\n  []%nat []." in text  # who shows why
 
 
@@ -580,7 +580,7 @@ def check_theorem(folder, text, old, new):
 
 
 @needs_coq
-@pytest.mark.slow  # that rules and relations that were changed are refused, and what a weight means, is seen quickly
+@pytest.mark.slow  # faster tests refuse changed rules and relations and check the meaning of weights
 @pytest.mark.parametrize(("old", "new"), [("", ""), ("(Truth 1 ((-1), 0))", "(Truth 0 ((-1), 0))")])
 def test_the_kernel_checks_weights_and_refuses_another_one(joined, tmp_path, old, new):
     check_theorem(shutil.copytree(joined, tmp_path / "late"), printed_theorem(prove(LATE)), old, new)
@@ -592,7 +592,7 @@ def path_text() -> str:
 
 
 @needs_coq
-@pytest.mark.slow  # what is printed of a path means what it should, see above
+@pytest.mark.slow  # a test above checks the meaning of printed paths
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -638,7 +638,7 @@ BELOW = Automaton(
 
 
 @needs_coq
-@pytest.mark.slow  # of one automaton and one order all is tried above
+@pytest.mark.slow  # tests above try everything for one automaton and one order
 @pytest.mark.parametrize("automaton", ["shortest-path-DLRU", "shortest-path-healing", BELOW], ids=str)
 def test_the_kernel_checks_other_orders_healing_and_custom_facts(joined, tmp_path, capsys, automaton):
     folder = shutil.copytree(joined, tmp_path / "path")
@@ -712,7 +712,7 @@ def test_each_lemma_has_a_refutation_and_missing_ones_are_reported(refutations, 
         (tmp_path / name).touch()
     assert main(["check-refutations", str(refutations), "--signatures", str(tmp_path)]) == 1
     assert "there is no ethos on the PATH" in capsys.readouterr().err
-    # in place of Ethos, a program that accepts what includes the rules and ends with a step
+    # a fake Ethos that accepts files that include the rules and end with a step
     ethos = tmp_path / "ethos"
     ethos.write_text(
         '#!/bin/sh\nwhile read -r line; do last=$line; done < "$1"; case "$last" in "(step"*) echo correct;; esac\n'

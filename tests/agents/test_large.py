@@ -138,7 +138,8 @@ class TestInBits:
         path = solvers.shortest_path(tiles)
         solved = shared(SHORTEST_PATH, tiles, tmp_path / "out", 1)
         assert np.array_equal(drawn(solved, 83), path)
-        assert solved.drawn == 2 * path.sum() <= solved.still  # as many moves as tiles but one, and two more iterations
+        # moves: tiles of the path minus 1; two iterations per move and two more
+        assert solved.drawn == 2 * path.sum() <= solved.still
         when = [solved.drawn // 2 + 5, solved.drawn - 1, solved.drawn]
         for steps, states in zip(when, rollout(policy, torch.from_numpy(one_hot(tiles[None])), when), strict=True):
             partly = shared(SHORTEST_PATH, tiles, tmp_path / str(steps), 1, steps)
@@ -170,7 +171,7 @@ class TestInBits:
         for size in (2, 4, 9):
             shared(automaton, tiles, tmp_path / str(size), size, end)
             assert contents(tmp_path / str(size)) == contents(tmp_path / "1"), size
-        for steps, size in ((3, 1), (67, 4), (end, 2), (end, 1)):  # stopped, and continued by others
+        for steps, size in ((3, 1), (67, 4), (end, 2), (end, 1)):  # continued by another number of processes
             solved = shared(automaton, tiles, tmp_path / "stopped", size, steps)
         assert contents(tmp_path / "stopped") == contents(tmp_path / "1")
         assert solved[1:3] == alone[1:3]
@@ -248,7 +249,7 @@ class TestSolveLarge:
 
     def test_a_second_command_in_a_folder_is_refused_and_a_killed_one_leaves_no_lock(self, tmp_path):
         np.save(tmp_path / "maze.npy", maze("random 0.3", 20, 20))
-        (tmp_path / ".lock").write_text("process 1")  # as one that was killed leaves it
+        (tmp_path / ".lock").write_text("process 1")  # left by a killed process
         with alone_in(tmp_path), pytest.raises(BlockingIOError, match="is in use by process"):
             solve_large(maze=tmp_path / "maze.npy", out=tmp_path)
         assert {*contents(tmp_path)} == {"maze.npy"}
@@ -294,7 +295,7 @@ class TestSolveLarge:
             time.sleep(0.01)
         killed.kill()
         killed.wait()
-        # its processes live on, so the folder is in use until the first of them ends, on which the others depend
+        # its processes continue: the folder is in use until the first of them ends
         assert start(2, "killed").wait(600) == 1
         os.kill(int((tmp_path / "killed" / ".lock").read_text().split()[1]), SIGKILL)
         assert not (tmp_path / "killed" / "path.npy").exists()

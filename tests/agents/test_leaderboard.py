@@ -129,7 +129,7 @@ class TestScores:
         label = LABEL(level)
         tokens = to_tokens(level, label)
         assert all(judge_tokens(level, tokens, label)[score][0] for score in (EXACT, VALID, OPTIMAL))
-        tokens[0, 8] = 1  # a wall of a prediction does not matter to a path where none is
+        tokens[0, 8] = 1  # a wall in a prediction does not change its path
         scores = judge_tokens(level, tokens, label)
         assert not scores[EXACT][0]
         assert scores[OPTIMAL][0]
@@ -145,20 +145,20 @@ class TestFirstMoves:
             *((1, 0), (1, 2), (1, 3)),
         ]
         assert all(correct.all() for correct in judge_moves(tiles, paths).values())
-        paths[2, 0, 1] = True  # beside the tile left of the goal, and no way to it: its first move is none
-        paths[4] = marks("...* ..**")  # to the right first, which is as short as upwards
+        paths[2, 0, 1] = True  # no marked way leads from here to the tile left of the goal, so it has no first move
+        paths[4] = marks("...* ..**")  # begins to the right, which is as short as upwards
         scores = judge_moves(tiles, paths)
         assert scores[FIRST_MOVE].tolist() == [True, True, False, True, True, True]
         assert scores[FOLLOWED].tolist() == [False, False, False, False, True, True]
-        paths[5] = marks("..** ..**")  # two tiles beside the source
+        paths[5] = marks("..** ..**")  # two marked tiles beside the source
         assert judge_moves(tiles, paths)[FOLLOWED].tolist() == [False] * 6
 
     def test_moves_on_news_start_at_every_tile(self):
         (row,) = bench("news-every-15", policies="shortest-path-bfs", n=2).rows
         tiles = BENCHMARK_SETS["news-every-15"].levels(2).tiles
         reached = (distances(BENCHMARK_SETS["news-15"].levels(2).tiles, None) > 0).sum(axis=(1, 2))
-        assert len(tiles) == reached.sum()  # the start is a tile with a way to the goal, which is reached from it
-        independent = reached.sum() ** 2 / (reached**2).sum()  # of two mazes, not of their 253 tiles
+        assert len(tiles) == reached.sum()  # every tile with a way to the goal is a start
+        independent = reached.sum() ** 2 / (reached**2).sum()  # about two mazes, not about their 253 tiles
         assert 1 < independent < 2
         alike = proportion(np.ones(len(tiles), bool), independent)
         assert (row.n, row.scores) == (2, dict.fromkeys((FIRST_MOVE, FOLLOWED, OPTIMAL), alike))
@@ -357,14 +357,14 @@ class TestStreams:
             np.testing.assert_array_equal(paths[:, i], state[:, 0].detach().numpy() > 0.5)
 
     def test_mazes_and_whole_streams_are_counted_and_no_route_is_an_empty_path(self):
-        row = bench("edits-23", policies="shortest-path-bfs", n=4).rows[0]  # the fourth begins without a route
+        row = bench("edits-23", policies="shortest-path-bfs", n=4).rows[0]  # the fourth stream begins without a route
         assert main(["levels", "list", "edits-101"]) == 0
         assert row.n == 4
         assert row.scores[RESTARTED].value == row.scores[WHOLE[RESTARTED]].value == 1
         reused, whole_streams = (row.scores[score].value for score in (REUSED, WHOLE[REUSED]))
-        assert reused < 1  # it guarantees nothing once the maze has changed
+        assert reused < 1  # the policy has no guarantee after the maze has changed
         assert whole_streams < reused
-        assert row.scores[RESTARTED] == row.scores[WHOLE[RESTARTED]]  # the interval is of 4 streams, not of 132 mazes
+        assert row.scores[RESTARTED] == row.scores[WHOLE[RESTARTED]]  # the interval counts 4 streams, not 132 mazes
 
     def test_the_ceiling_of_a_solver_that_always_draws_is_printed(self):
         rows = [row for row in Board.load(DOCS).rows if row.set == "edits-23"]
@@ -408,10 +408,10 @@ class TestOrder:
         published = [value for value in values if value is not None]
         assert values == [*sorted(published, reverse=True), *[None] * (len(lines) - len(published))]
         names = [line.name for line in lines]
-        assert names.index("aNCA") < names.index("ours") < names.index("exact")  # 94.18, 90.3, and none
+        assert names.index("aNCA") < names.index("ours") < names.index("exact")  # 94.18, 90.3, no score
         order = "Rows are in order of *valid and optimal*. Solvers without this score come last."
         assert order in notes_of([ours], others)
-        assert main_score([ours], published_beside("maze-unique-30")) == EXACT  # all published ones are of this score
+        assert main_score([ours], published_beside("maze-unique-30")) == EXACT  # all published results have this score
 
     def test_the_scores_of_a_published_solver_are_one_line(self):
         others = published_beside("edits-23")
@@ -609,7 +609,7 @@ class TestBoard:
         assert "| `shortest-path-bfs` |" in board.markdown()
         one, other, alone = board.rows
         less = replace(one, scores={OPTIMAL: one.scores[OPTIMAL]})
-        for pair in ([less, other], [other, less]):  # only some of the seeds have the other scores
+        for pair in ([less, other], [other, less]):  # only one of the seeds has the other scores
             assert lines_of(pair, ())[0].values[OPTIMAL] == pytest.approx(np.mean(values))
         further = [replace(one, name="mine #2"), replace(one, name="mine #2", set="dt-net-9")]
         Board((*board.rows, *further)).save(tmp_path)
@@ -645,11 +645,11 @@ class TestBoard:
         assert (DOCS / "leaderboard-sources.md").read_text() == board.sources()
         names = {*list_policies(all=True)}
         for row in board.rows:
-            if row.name.removeprefix("symmetrised:") not in names:  # then it says how it is made
+            if row.name.removeprefix("symmetrised:") not in names:  # a policy from elsewhere states its command
                 assert re.search(r"; (python -m|compile-automaton|[a-z-]+\.md has the commands)", row.trained_on), row
         assert {row.set for row in board.rows} >= {"maze-unique-30", "maze-hard-30-redrawn"}
         n_of_sets = {(row.set, row.n) for row in board.rows}
-        assert len(n_of_sets) == len({name for name, _ in n_of_sets})  # rows of a set are of the same mazes
+        assert len(n_of_sets) == len({name for name, _ in n_of_sets})  # all rows of a set use the same mazes
 
     def test_published_rows_have_all_fields_of_a_comparison(self):
         rows = [asdict(entry) for entry in published()]

@@ -149,7 +149,7 @@ def test_iterations_agree_with_the_equation(
         policy, generator = model(**arguments, generator=torch.Generator().manual_seed(3)), torch.Generator()
         with torch.no_grad():
             for parameter in policy.parameters():
-                if not parameter.any():  # biases that begin as zeros would hide where they are added
+                if not parameter.any():  # zero biases would hide errors in their place
                     parameter.uniform_(-0.5, 0.5, generator=generator.manual_seed(4))
         tiles = sample(np.random.default_rng(0), "random 0.3", 3, 4, 5)
         tiles[tiles >= policy.n_tiles] = 0

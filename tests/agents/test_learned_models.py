@@ -108,7 +108,7 @@ def test_a_kernel_is_zero_at_cut_corners_and_reads_adjacent_tiles():
     nca = NCA(4, 2, cut_corners=True)
     with torch.no_grad():
         nca.weights[0].zero_()
-        nca.weights[0][0, 5, 3] = 3  # of the centre and its four neighbours the one to the right
+        nca.weights[0][0, 5, 3] = 3  # the tap to the right, among the centre and four neighbours
         nca.biases[0].copy_(torch.tensor([1.0, -1.0]))
     (place,) = nca.kernel().nonzero().tolist()
     assert place == [0, 5, 1, 2]
@@ -231,7 +231,7 @@ def test_constructors_reject_wrong_values_of_their_own_options(model, arguments,
 def test_low_precision(model):
     policy = model(4, 6)
     maze, _ = random_batch(4, 6)
-    with torch.no_grad(), preferring(PYTORCH):  # machine code rounds none of such sparse states
+    with torch.no_grad(), preferring(PYTORCH):  # machine code does not round such sparse states
         exact = rollout(policy, maze, 4)
         with torch.autocast("cpu", torch.bfloat16):
             automatic = rollout(policy, maze, 4)
@@ -261,7 +261,7 @@ print(learned.GCN(4, 5).n_channels, learned.GAT(4, 6).n_channels)
 """
 
 
-@pytest.mark.slow  # a small twin is in test_fused.py
+@pytest.mark.slow  # test_fused.py has a small version
 def test_only_graph_networks_import_torch_geometric():
     code = [sys.executable, "-W", "error", "-c", IN_A_FRESH_PROCESS]
     result = subprocess.run(code, capture_output=True, text=True, check=False)

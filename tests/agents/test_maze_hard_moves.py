@@ -45,7 +45,7 @@ def test_moves_of_parts_are_first_moves_and_count_only_on_the_answer(solved):
     np.testing.assert_array_equal(np.where(counted[:, None], moves.channels, solver.channels), solver.channels)
     np.testing.assert_array_equal(moves.after[counted], solver.after[counted])
     assert not moves.channels.any(axis=1)[~counted].any()
-    assert (counted <= of | (levels == Tile.WALL)).all()  # nothing that no answer contains
+    assert (counted <= of | (levels == Tile.WALL)).all()  # counted tiles are part of some answer
     assert (shortest_path(levels, order="DLRU") <= counted).all()
     assert moves.channels.shape[1] == len(STEPS)
 
@@ -61,7 +61,7 @@ def test_a_level_with_other_walls_has_no_moves(solved):
 def test_a_network_is_written_for_the_task_that_every_command_knows(tmp_path):
     register_task(replace(SHORTEST_PATH, name=NAME))
     network = NCA(4, 8, cut_corners=True, n_iterations=None, task=NAME)
-    for i in (1, 2, 3):  # the last is of an earlier command with more stages
+    for i in (1, 2, 3):  # the last one belongs to an earlier command with more stages
         (stage := tmp_path / f"stage-{i}").mkdir()
         save_model(network if i == 2 else NCA(4, 8, task=NAME), stage / "model")
         facts = {"device": "cpu", "processes": 1, "threads": i, "versions": {"torch": "2"}}

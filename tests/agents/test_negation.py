@@ -152,7 +152,7 @@ def test_solvers_agree_with_searches(n):
             wrong = [i for i, maze in enumerate(mazes) if (answers[i] != search(maze)).any()]
             assert not wrong, task.to_text(mazes[wrong[0]], answers[wrong[0]])
             n_shown += answers.any(axis=(1, 2)).sum()
-        assert n_shown > n / 8, world  # most answers say something
+        assert n_shown > n / 8, world  # most answers are not empty
         assert not broken_axioms(task.specification(), mazes[:20], 30), world
         assert EXAMPLE["lines"](world) <= 15
 
@@ -243,7 +243,7 @@ def test_a_layer_that_misses_a_change_of_one_relation_is_refuted(automaton):
 def test_mutants_are_never_correct(twins, automaton):
     for world, number in twins:
         twin = mutated(np.random.default_rng([number, len(world)]), automaton(world))
-        if prove(twin).verdict == "correct":  # some changes change nothing
+        if prove(twin).verdict == "correct":  # some mutations keep the rules equivalent
             assert is_correct(twin), world
 
 
@@ -274,7 +274,7 @@ def wet(see):
 )
 def test_negation_in_a_circle_is_rejected(rules, message):
     refused(message, fixpoint, **rules)
-    inflationary("B", **rules)  # which reads what is not on yet
+    inflationary("B", **rules)  # this operator may read signals that are not on yet
 
 
 def test_layers_are_as_early_as_possible():
@@ -288,7 +288,7 @@ def test_layers_are_as_early_as_possible():
     )
     assert solve.layers == (("WET", "DRY"), ("NEAR", "CUT"), ("LAST",))
     assert [solve.layer_of(name) for name in ("WET", "CUT", "LAST")] == [0, 1, 2]
-    # beyond the edge nothing is ever on
+    # beyond the edge no signal is ever on
     edge = fixpoint("EDGE", WET=wet, EDGE=lambda see: see("WET") & ~see("WET", "U"))
     assert edge(parse("#.\nS.")[None])[0].tolist() == [[False, True], [True, False]]
 

@@ -108,7 +108,7 @@ def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
     assert not torch.equal(rollout(again, maze, 5), rollout(DeadEnds(), maze, 5))
 
 
-@pytest.mark.filterwarnings("ignore")  # TorchScript is deprecated, and still what C++ loads
+@pytest.mark.filterwarnings("ignore")  # TorchScript is deprecated, but C++ still loads it
 def test_it_is_exported_as_a_module_of_torch(tmp_path: Path) -> None:
     module = torch.jit.load(str(export(DeadEnds(), tmp_path / "mine.pt")))
     maze = torch.from_numpy(one_hot(MAZES))

@@ -60,7 +60,7 @@ def test_symmetrised_policies_wait_only_for_returned_states(gpu: SimulatedGpu) -
         first, _ = rollout(on_gpu, maze.to(GPU), [9, 10])
         n_reads = gpu.n_reads
         expected = rollout(policy, maze, 9)
-    assert n_reads == 2 * 2  # the mazes and the drawings, for each of two states
+    assert n_reads == 2 * 2  # two reads, of mazes and drawings, for each of two states
     torch.testing.assert_close(torch.from_numpy(read_back(first)), expected, rtol=1e-4, atol=1e-4)
 
 

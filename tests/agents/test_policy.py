@@ -60,7 +60,7 @@ def test_predict_returns_the_next_state_and_counts(n):
 
 def test_predict_runs_each_environment_at_its_own_step():
     observations = observation(4)
-    observations["state"][2] = 0  # a new episode's
+    observations["state"][2] = 0  # the state of a new episode
     policy = Counting()
     before = (np.array([7, 3, 7, 0]),)
     action, after = policy.predict(observations, before, np.array([False, False, True, False]))
@@ -102,7 +102,7 @@ def test_predict_accepts_read_only_and_strided_arrays():
 @for_each(
     ("value", "got"),
     [
-        ((observation(None), {"target": None}), "got tuple"),  # what env.reset() returns
+        ((observation(None), {"target": None}), "got tuple"),  # the value of env.reset()
         ((observation(2), 0.0, False, False, {}), "got tuple"),
         (observation(None)["maze"], "got ndarray"),
         (torch.zeros(4, 3, 3), "got Tensor"),

@@ -103,7 +103,7 @@ def test_rollouts(name: str) -> None:
     assert torch.equal(wider[:, : policy.n_channels], policy(maze, states[middle], middle))
     assert not wider[:, policy.n_channels :].any(), "channels that it has no use for become 0"
     alone = torch.cat([rollout(policy, maze[i : i + 1], n_steps) for i in range(4)])
-    torch.testing.assert_close(alone, states[-1], rtol=1e-5, atol=1e-5)  # sums of another length may round elsewise
+    torch.testing.assert_close(alone, states[-1], rtol=1e-5, atol=1e-5)  # sums in other batches may round differently
     assert policy(maze[:0], states[0][:0], 0).shape == (0, policy.n_channels, *maze.shape[2:])
 
 

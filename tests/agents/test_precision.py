@@ -78,7 +78,7 @@ def test_networks_of_integers_may_be_less_precise():
     rollout(diameter, torch.zeros(1, 2, 16, 16, dtype=torch.bfloat16), 1)
     with pytest.raises(ValueError, match="bfloat16 rounds too much on mazes of 16 x 17 tiles"):
         rollout(diameter, torch.zeros(1, 2, 16, 17, dtype=torch.bfloat16), 1)
-    with torch.autocast("cpu", torch.float16):  # it has three bits more
+    with torch.autocast("cpu", torch.float16):  # float16 has three more bits than bfloat16
         rollout(diameter, torch.zeros(1, 2, 16, 17), 1)
 
 

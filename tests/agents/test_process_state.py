@@ -90,7 +90,7 @@ def step() -> list[Any]:
 def networks() -> list[Any]:
     """Return states of every included policy, and of a new policy of each class."""
     tiles = {task: generate(f"{task}.npz", n=2, size=6, task=task).tiles for task in ("shortest-path", "diameter")}
-    with torch.device("cpu"):  # a policy that a user makes is on the user's device
+    with torch.device("cpu"):  # a policy is made on the default device
         policies = [*map(load, list_policies(all=True)), ShortestPathNCA(), DiameterNCA(), NCA(4, 5)]
     mazes = [torch.from_numpy(one_hot(tiles[split_order(policy.task)[0]], policy.n_tiles)) for policy in policies]
     names = [*map(str, map(find_policy, list_policies())), str(make_env("shortest-path-bfs", size=4))]

@@ -65,7 +65,7 @@ def proof_of(automaton):
     return prove(automaton)
 
 
-OWN_TESTS = "shortest-path-any-state"  # test_any_state is about it
+OWN_TESTS = "shortest-path-any-state"  # tested in test_any_state.py
 LONGER = ("shortest-path-asynchronous", "wall-follower")
 """Automata whose proofs take seconds. Other automata use the same parts of the prover."""
 ORDERED = [
@@ -81,7 +81,7 @@ def test_the_automaton_is_proven_correct_on_every_maze(automata):
         assert proof.holds, [(lemma.claim, lemma.counterexample) for lemma in proof.refused]
         correct = ("shortest-path", "shortest-path-healing", "both")
         assert (proof.verdict == "correct") == (split_order(automaton.name)[0] in correct)
-        # every rule has its lemma, but for the diameter's, of which only the invariant is proven
+        # every rule has a lemma, except for the diameter, where only the invariant is proven
         claims = " ".join(lemma.claim for lemma in proof.lemmas)
         assert all(signal.name in claims for signal in automaton.signals) != automaton.name.startswith("diameter")
         theorem = proof.theorem
@@ -139,7 +139,7 @@ def born_of_two(see):
 
 
 def never_stops(see):
-    # the walker leaves the target too, where its way is open
+    # the walker also leaves the target if its way is open
     return WALL_FOLLOWER.rules[HEADS["L"]](see) | (see.tile(Tile.TARGET, "R") & see(HEADS["L"], "R"))
 
 
@@ -155,7 +155,7 @@ def refused_lemmas(automaton):
 def check_refused(automaton, signal, rule, refused):
     wrong = replace(expected(automaton), rules={**automaton.rules, signal: rule})
     proof = prove(wrong)
-    if proof.verdict == "correct":  # on mazes that do not change, for which healing is of no use
+    if proof.verdict == "correct":  # the proof covers only mazes that do not change, where healing is unnecessary
         assert automaton is HEALING
         assert f"not proven: {refused}" in proof.words
     else:
@@ -276,7 +276,7 @@ def test_contradictory_assumptions_prove_nothing():
     assert lemma.counterexample == "what it supposes never occurs"
 
 
-@for_each("unknown", ["sat", "unsat"])  # whether what is supposed occurs, and whether the contrary of a claim does
+@for_each("unknown", ["sat", "unsat"])  # of the check of assumptions, and of the check of a claim
 def test_unknown_answers_prove_nothing(unknown):
     import z3
 

@@ -32,7 +32,7 @@ def test_shortfalls_are_means_of_sums_cut_off_at_zero(played):
         sums = np.zeros((steps - t + 1, *play.errors.shape[1:]))
         for n in range(1, len(sums)):
             sums[n] = np.minimum(sums[n - 1] + regret.GAMMA ** (n - 1) * play.errors[t + n - 1], 0)
-        sums = np.concatenate([sums[1:], np.broadcast_to(sums[-1], (400, *sums[-1].shape))])  # nothing comes later
+        sums = np.concatenate([sums[1:], np.broadcast_to(sums[-1], (400, *sums[-1].shape))])  # later errors are 0
         weights = (1 - regret.LAMBDA) * regret.LAMBDA ** np.arange(len(sums))
         expected[t] = -np.tensordot(weights, sums, 1)
     np.testing.assert_allclose(play.shortfalls(), expected, atol=1e-6)

@@ -68,7 +68,7 @@ def policy_for(env: Any, **options: Any) -> NCAActorCriticPolicy:
     policy = NCAActorCriticPolicy(
         env.observation_space, env.action_space, lambda _: 1e-3, **{"n_channels": 4, "n_iterations": 3, **options}
     )
-    torch.nn.init.normal_(policy.actor.head.linear.weight)  # which is 0 at first
+    torch.nn.init.normal_(policy.actor.head.linear.weight)  # these weights start at 0
     return policy
 
 
@@ -104,7 +104,7 @@ class TestPathVecEnv:
                 np.testing.assert_array_equal(observation[key], expected[key])
             actions = rng.uniform(-1.5, 1.5, (5, 1, 5, 5)).astype(np.float32)
             targets = np.stack([info["target"] for info in theirs.reset_infos])
-            actions[step % 5] = 2.0 * targets[step % 5] - 1  # so that some are solved
+            actions[step % 5] = 2.0 * targets[step % 5] - 1  # so that some levels are solved
             observation, rewards, dones, infos = ours.step(actions)
             expected, their_rewards, their_dones, their_infos = theirs.step(actions)
             np.testing.assert_array_equal(rewards, their_rewards)
@@ -464,7 +464,8 @@ class TestLearning:
         larger = make_path_vec(SHORTEST_PATH, 50, size=7, max_episode_steps=8)
         larger.seed(10**6)
         mean, _ = evaluate_policy(model.policy.resized(larger), larger, n_eval_episodes=50)
-        assert trained.held_out["larger"] == pytest.approx(float(np.mean(mean)), abs=0.15)  # of the same kind
+        # both levels come from the same generator
+        assert trained.held_out["larger"] == pytest.approx(float(np.mean(mean)), abs=0.15)
         assert trained.held_out["larger"] > untrained.held_out["larger"] + 0.3
         for runs in ({"one": curve.points}, {"one": curve.points, "another": curve.points[:1]}):
             picture = draw_learning_curves(runs, tmp_path / f"{len(runs)}.png", "4 x 4", 0.9)

@@ -69,7 +69,7 @@ def test_assumed_axioms_are_listed_on_the_page():
                 re.sub(", [ULDR]$", "", axiom_of(member).name) for member in ghosts.axioms.assumed(picture, CENTRE)
             }
             assert axioms == ASSUMED.get(name, set()), name
-            # all else is generated, or is a lemma
+            # all other axioms are generated or lemmas
             assert name in ASSUMED or ghosts.axioms.follow.__func__ is Relations.axioms, name
     for member in set().union(*ASSUMED.values()):
         assert f"*{member}*" in PAGE, member
@@ -91,7 +91,7 @@ class Tiles:
     def __init__(self, z3, ghosts, name="", extra=()):
         self.z3, self.picture = z3, SymbolicPicture(z3, is_grid=False, prefix=name)
         definition = ghosts.axioms.follow.__self__
-        # stages that have no axioms otherwise have them here
+        # here all stages have axioms
         self.relations = replace(
             definition, hidden=[relation for relation in definition.hidden if relation in definition.definitions]
         )
@@ -163,7 +163,7 @@ def test_distances_of_neighbours_differ_where_moves_change_halves(ghosts):
             implies(picture.inside(at) & picture.inside(q), picture.true("half", at) != picture.true("half", q))
             for q in (moved(at, towards) for towards in DIRECTIONS)
         ]
-        # there is one start: its half is the one that is called off
+        # the half of the only start is called off
         kind = Tile.SOURCE if len(ghosts.axioms.lemmas) == 1 else Tile.TARGET
         return reduce(lambda one, other: one & other, sides, ~(picture.tile(kind, at) & picture.true("half", at)))
 
@@ -193,15 +193,15 @@ def one_at_each_step(z3, ghosts):
         supposed += [implies(on_p & on_q & (step_p == step_q) & (step_p < step_one), same[p, q])]
         supposed += [implies(same[p, q], one.goes(to, p) == other.goes(to, q)) for to in DIRECTIONS]
     first = Tile.TARGET if ghosts is PATHS[1] else Tile.SOURCE
-    begin = one.picture.tile(first) & other.picture.tile(first)  # there is one such tile
+    begin = one.picture.tile(first) & other.picture.tile(first)  # only one tile is of this kind
     assert one.proves(reduce(or_, (same[p, p] for p in DIRECTIONS), begin), *supposed, step_one == step_other)
-    # the further along, the nearer to the end
+    # tiles with more moves before them are nearer to the end
     supposed = [*other.known, *same_map, on_one, on_other]
     for q in DIRECTIONS:
         (on_q, step_q), far_q = other.on(ON_PATH, q), other.picture.number(DISTANCE, q)
         before = on_q & (step_q < step_other)
         supposed += [implies(before & (step_one < step_q), far_one > far_q)]
-        supposed += [implies(before & (step_one == step_q), far_one == far_q)]  # then they are one
+        supposed += [implies(before & (step_one == step_q), far_one == far_q)]  # then they are the same tile
     assert one.proves(far_one > far_other, *supposed, step_one < step_other)
 
 

@@ -199,7 +199,7 @@ class TestScales:
 
 def test_rows_share_runs_and_first_trials_come_first(tmp_path):
     jobs = make_jobs(["2", "3"], tmp_path, trials=2)
-    assert [job.config.seed for job in jobs] == [0] * 11 + [1] * 11  # 8 + 6 rows, 3 of which are in both
+    assert [job.config.seed for job in jobs] == [0] * 11 + [1] * 11  # 8 + 6 rows, and 3 rows are in both tables
     assert jobs[0].folder == tmp_path / "runs" / jobs[0].name / "seed-0"
     assert jobs[11].config == replace(jobs[0].config, seed=1), "trials differ in the seed alone"
 

@@ -67,7 +67,7 @@ def slurm(request, monkeypatch):
     if missing or os.geteuid():
         packages = "slurm-wlm, slurmdbd and mariadb-server" if request.param else "slurm-wlm"
         pytest.skip(f"needs root and Debian's {packages}; missing: {', '.join(missing) or 'root'}")
-    folder = Path("/tmp") / f"slurm-{os.getpid()}"  # a socket's path is short
+    folder = Path("/tmp") / f"slurm-{os.getpid()}"  # paths of sockets must be short
     monkeypatch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
     monkeypatch.setattr(executors, "ASK_EVERY", 2.0)
     ports = [str(free_port()) for _ in range(4 if request.param else 2)]
@@ -90,7 +90,7 @@ def commands(tmp_path, monkeypatch):
         "sbatch": f"""case "$1" in --hold) grep -q partition=nope && {{ echo 'sbatch: error: no such' >&2; exit 1; }};
             echo '7;one' ;; *) [ -e {folder}/full ] && {{ echo 'sbatch: error: too many' >&2; exit 1; }};
             echo 'Submitted batch job 41' ;; esac""",
-        "scancel": f'echo "scancel $*" >> {folder}/said; exit 1',  # as it does of jobs that have ended
+        "scancel": f'echo "scancel $*" >> {folder}/said; exit 1',  # scancel fails for jobs that have ended
     }
     for name, text in scripts.items():
         (folder / name).write_text(f"#!/bin/bash\n{text}\n")
@@ -114,7 +114,7 @@ def started_on(folder, n=1, options=PARTITION):
 @pytest.mark.parametrize(
     ("queues", "dies"),
     [
-        ([""], None),  # the queue may not have it yet
+        ([""], None),  # the job may not be in the queue yet
         (["", ""], "GONE"),
         (["41 PENDING", "41 RUNNING", "41 COMPLETING", "41 SUSPENDED", "41 REQUEUED", "40 FAILED"], None),
         (["41 RUNNING", "", "41 RUNNING", "41_0 FAILED"], None),
@@ -138,7 +138,7 @@ def test_a_job_that_is_neither_queued_nor_has_a_result_has_died(tmp_path, comman
         assert isinstance(error, OutOfTime) == (dies in ("TIMEOUT", "PREEMPTED"))
         assert f"has not produced any output (state: {dies})" in str(error)
     cancelled = (commands / "said").read_text().splitlines().count("scancel --quiet 41")
-    assert cancelled == (dies in ("NODE_FAIL", "PREEMPTED"))  # SLURM would start it again, beside the next attempt
+    assert cancelled == (dies in ("NODE_FAIL", "PREEMPTED"))  # otherwise SLURM would restart it beside the next attempt
 
 
 def test_a_queue_that_does_not_answer_ends_no_job(tmp_path, commands, capfd):
@@ -222,10 +222,10 @@ def test_a_run_may_reach_its_time_limit_a_chosen_number_of_times(tmp_path, comma
 @pytest.mark.parametrize(
     ("updates", "n_starts"),
     [
-        ([], 3),  # three starts, and no checkpoint
-        ([5, 5, 5, 5, None], 4),  # one that got further, and three that did not
+        ([], 3),  # three starts without a checkpoint
+        ([5, 5, 5, 5, None], 4),  # one start with progress and three without
         ([5, 5, 5, 6, 6, 6, 6, 7], 7),
-        ([5, None, None, None, None], 5),  # it is trained, and never measured in time
+        ([5, None, None, None, None], 5),  # training ends, but the measurement never ends in time
         ([*range(1, 20), 19, 19, 19], 22),
     ],
 )
@@ -254,7 +254,7 @@ def test_a_run_whose_time_is_too_short_is_given_up(tmp_path, updates, n_starts):
 def test_only_calls_that_have_saved_are_queued_again(tmp_path, commands):
     _, (call,) = started_on(tmp_path / "submitit")
     requeued, queued = call.job.submission().function, []
-    before = signal.signal(signal.SIGUSR2, lambda *_: queued.append(requeued.checkpoint()))  # as submitit does
+    before = signal.signal(signal.SIGUSR2, lambda *_: queued.append(requeued.checkpoint()))  # submitit does the same
     try:
         with asked_to_stop() as stop:
             os.kill(os.getpid(), signal.SIGUSR2)
@@ -271,12 +271,12 @@ def figures_of(*paths):
     return [job.result()["figures"] for job in paths]
 
 
-@pytest.mark.slow  # runs without submitit are in test_reproduction.py
+@pytest.mark.slow  # test_reproduction.py tests runs without submitit
 def test_a_reproduction_creates_its_folder(tmp_path, monkeypatch):
     monkeypatch.setitem(SCALES, "least", replace(LEAST, n_updates=3, n_levels=64))
     monkeypatch.setattr(figures, "BEHAVIOURS", {})
     out = tmp_path / "not" / "there"
-    for _ in range(2):  # and goes on in one that is
+    for _ in range(2):  # the second call continues in an existing folder
         results = run.reproduce(["1.5"], trials=1, scale="least", out=out, launcher="submitit", workers=1, device="cpu")
         assert [len(row.found) for row in results.rows] == [1]
     assert len(list((out / "submitit").glob("*_result.pkl"))) == 1
@@ -313,7 +313,7 @@ def test_local_jobs_are_queued_again_after_their_time_limit(tmp_path):
 def test_a_job_that_dies_is_tried_again_and_its_error_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(series, "attempt", child_processes.die)
     monkeypatch.setattr(series, "ATTEMPTS", 2)
-    monkeypatch.setattr("submitit.core.core.Job._results_timeout_s", 1)  # it looks for a result that is late
+    monkeypatch.setattr("submitit.core.core.Job._results_timeout_s", 1)  # the time that it waits for a late result
     monkeypatch.setenv("PYTHONPATH", str(Path(child_processes.__file__).parent))
     job = child_processes.Brief(tmp_path / "run")
     series.run_all(
@@ -375,7 +375,7 @@ def test_a_sweep_continues_after_slurm_ends_its_jobs(tmp_path, slurm, monkeypatc
     hold.touch()
     options = {"sizes": 4, "n_iterations": 3, "n_channels": 4, "n_updates": 200, "batch_size": 4, "loss": "held"}
     specification = {"options": options, "seeds": 3, "measure": {"sizes": [4], "n": 16}, "modules": ["held"]}
-    # a job has two hours, and a signal comes in the last one
+    # a job has two hours, and the signal comes after one hour
     submit = {**PARTITION, "timeout_min": 120, "slurm_signal_delay_s": 3600}
     ended = set()
 
@@ -391,7 +391,7 @@ def test_a_sweep_continues_after_slurm_ends_its_jobs(tmp_path, slurm, monkeypatc
                 command(*words)
                 ended.add(job)
         waiting = command("squeue", "--noheader", "--array", "--states=PENDING", "--format=%i %r")
-        if f"{second} BeginTime" in waiting.splitlines():  # else SLURM would hold it for two minutes
+        if f"{second} BeginTime" in waiting.splitlines():  # otherwise SLURM would hold it for two minutes
             command("scontrol", "update", f"JobId={second}", "TimeLimit=120", "StartTime=now")
             hold.unlink(missing_ok=True)
 
@@ -426,7 +426,7 @@ def test_jobs_of_a_command_that_was_killed_are_cancelled(tmp_path, slurm):
         return subprocess.run(["squeue", "--noheader"], capture_output=True, text=True, check=True).stdout
 
     wait_for(lambda: " R " in queue())
-    _ = SubmititExecutor(folder, "slurm", 2, options)._executor  # as its first call does
+    _ = SubmititExecutor(folder, "slurm", 2, options)._executor  # its first call does the same
     wait_for(lambda: not queue().strip())
 
 

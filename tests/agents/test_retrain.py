@@ -72,7 +72,7 @@ def test_a_card_of_several_runs_is_refused_with_their_commands(tmp_path, capsys,
 
 def test_a_difference_of_nan_is_reported():
     published, ours = load("nca-shortest-path-hinted"), load("nca-shortest-path-hinted")
-    torch.nn.init.constant_(ours.biases[0], float("nan"))  # the last of the weights
+    torch.nn.init.constant_(ours.biases[0], float("nan"))  # the last array of weights
     assert math.isnan(retrain.compare(published, ours).difference)
 
 
@@ -112,4 +112,4 @@ def test_the_hinted_network_is_learned_again_from_its_card(tmp_path):
     learned = retrain.retrain(name, CARDS[name], tmp_path)
     assert learned.guarantees.exact
     comparison = retrain.compare(load(name), learned)
-    assert comparison.agrees or comparison.difference < 0.1  # other processors and versions add in another order
+    assert comparison.agrees or comparison.difference < 0.1  # other processors and versions add in other orders

@@ -92,7 +92,7 @@ def of_training(folder: Path) -> Any:
 
 def of_evolution(folder: Path) -> Any:
     arrays, state = LevelPopulation.load(folder / "population.npz").to_arrays()
-    checkpoint = (folder / "checkpoint.safetensors").read_bytes()  # with the levels of the pictures
+    checkpoint = (folder / "checkpoint.safetensors").read_bytes()  # it includes the levels of the pictures
     return {name: array.tobytes() for name, array in arrays.items()}, state, lines(folder), checkpoint
 
 
@@ -202,7 +202,7 @@ def test_ctrl_c_saves_and_prints_how_to_resume(kind, monkeypatch, capsys, furthe
     assert {"checkpoint.safetensors", "config.json", "metrics.jsonl", kind.product} <= set(files(OUT))
     assert not json.loads((OUT / "config.json").read_text()).get("finished")
     with monkeypatch.context() as patch:
-        fail_at(patch, kind, kind.n_steps - 3, crash)  # so many would be made if some were made again
+        fail_at(patch, kind, kind.n_steps - 3, crash)  # the crash comes only if steps are repeated
         assert main(words) == 0
     assert (kind.content(OUT), files(OUT)) == whole(kind.start, kind.content)
     shutil.rmtree(OUT)

@@ -275,7 +275,7 @@ class TestPlay:
         window.patience = 6
         actions = [Action.POLICY, Action.LEVEL, Action.POLICY, Action.POLICY]
         window.script = list(zip(actions, ["depth-first", "perfect", "diameter", "mine.safetensors"], strict=True))
-        self.run(name="mine.safetensors")  # which is one to choose, too
+        self.run(name="mine.safetensors")  # this name is among the choices too
         titles = [shot.title.split(",")[0] for shot, _ in window.shown]
         assert titles[1:5] == [
             "depth-first   levels 5 x 5 tiles",

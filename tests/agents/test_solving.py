@@ -50,8 +50,8 @@ class TestTheLimit:
     ("value", "on_a_wall", "loss", "accuracy", "complete"),
     [
         (1.0, 0, 0.0, 1.0, 1.0),  # all of it
-        (0.0, 0, 4 / 16, 0.0, 0.0),  # nothing: the loss of nothing, so that the accuracy is 0
-        (0.75, 0, 4 * 0.25**2 / 16, 1 - 0.25**2, 1.0),  # a loss of 1/64, a sixteenth of that of nothing
+        (0.0, 0, 4 / 16, 0.0, 0.0),  # an empty path, with accuracy 0 by definition
+        (0.75, 0, 4 * 0.25**2 / 16, 1 - 0.25**2, 1.0),  # a loss of 1/64, a sixteenth of that of the empty path
         (0.5, 0, 4 * 0.5**2 / 16, 0.75, 0.0),
         (1.0, 1, 1 / 16, 1 - (1 / 16) / (4 / 16), 0.0),
     ],

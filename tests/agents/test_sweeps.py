@@ -621,7 +621,7 @@ class TestGpus:
         """Return a function that sets `CUDA_VISIBLE_DEVICES` of this process."""
         monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
         monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))  # where jobs of submitit find `gpus_found`
+        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))  # jobs of submitit import `gpus_found` from there
 
         def sees(value):
             if value is None:

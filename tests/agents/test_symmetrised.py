@@ -88,10 +88,10 @@ def test_it_shows_the_best_valid_result_of_eight_runs(name: str, shape: tuple[in
     state = rollout(policy, maze, n_steps)
     runs = alone(single, tiles, n_steps)
     expected = np.concatenate(list(runs.values()), axis=1)
-    np.testing.assert_allclose(state[:, 1:], expected, rtol=1e-4, atol=1e-4)  # a sum may round elsewise in a batch
+    np.testing.assert_allclose(state[:, 1:], expected, rtol=1e-4, atol=1e-4)  # a sum may round differently in a batch
     copies = state[:, 1:].unflatten(1, (8, -1))[:, :, 0].numpy()
     ranks = np.array([[rank_by_hand(t, p) for p in of_level > 0.5] for t, of_level in zip(tiles, copies, strict=True)])
-    best = ranks.argmax(axis=1)  # the first of the best
+    best = ranks.argmax(axis=1)  # the first one of equal maxima
     assert len(set(best)) > 3, "else these mazes test nothing"
     assert (ranks.max(axis=1) == -1000).any()
     np.testing.assert_array_equal(state[:, 0], copies[np.arange(len(tiles)), best])

@@ -164,7 +164,7 @@ def test_weighted_sums_agree():
         automaton, signal = automata()[number // 4], Signal(1 + number % 4)
         if len(term.leaves) > 4 or (weighed := sum_of(automaton, signal)) is None:
             continue
-        state = np.zeros_like(HELD)  # a sum is about states that occur
+        state = np.zeros_like(HELD)  # weighted sums are compared only on states that occur
         for _ in range(4):
             after = automaton.step(TILES, state)
             for place, on in zip(PLACES, after[0, signal].ravel(), strict=True):

@@ -98,7 +98,7 @@ def test_an_invariant_is_proven_for_its_use():
         assert not prove(replace(somewhere(), theorem=theorem, heals=True)).invariant
     at_first = prove(replace(REACHABLE, invariant=lambda see: see(Reached.WET) | see.tile(Tile.WALL)))
     assert "the invariant holds at first" in [lemma.claim for lemma in at_first.refused]
-    # a theorem that says nothing of signals leaves the invariant to be kept by itself, and this one is not
+    # without a theorem about signals the invariant must be inductive, and this one is not
     silent = Theorem(lambda picture, at, t: {}, lambda tiles: {}, signals=lambda picture, at, t: {})
     alone = prove(replace(REACHABLE, theorem=silent, invariant=lambda see: ~see(Reached.PATH)))
     assert (alone.invariant, alone.holds) == (False, False)
@@ -179,7 +179,7 @@ def test_a_specification_of_one_start_describes_levels_with_one_start():
         refused(r"at most one source.*; level \d+ has 2", ends.generate, np.random.default_rng(1), 2_000, 5)
     several = Task(name="wet", mark=mark, solve=fixpoint(WET=lambda see: see.tile(Tile.SOURCE)))
     assert (several.generate(np.random.default_rng(1), 2_000, 5) == Tile.SOURCE).sum() > 2_000
-    with registered(several, "MazeWet-v0"):  # an axiom that is true of levels with a single source alone
+    with registered(several, "MazeWet-v0"):  # this axiom holds only on levels with a single source
         automaton = replace(REACHABLE, task="wet", bound=None, theorem=distance(Tile.SOURCE, several=False))
         refused("the axiom '.*distances of neighbours differ.*' is not true of the maze", prove, automaton)
     refused("several=False needs the kind of the only start", distance, is_free, several=False)
@@ -206,9 +206,9 @@ def test_kinds_without_a_mark_are_compared_too():
         ({"bound": StepBound(per_tile=2)}, "correct"),
         ({"bound": StepBound(constant=2, per_move=2, per_move_and_tile=1)}, "characterised"),
         ({"bound": None}, "characterised"),
-        ({"theorem": distance(Tile.SOURCE)}, "correct"),  # ghosts that an author names do not replace the specification
+        ({"theorem": distance(Tile.SOURCE)}, "correct"),  # custom ghosts do not replace the specification
     ],
-    # it shows some shortest path, but not the one that the task says, which takes the solver long to give up
+    # it shows a shortest path that is not canonical, and the solver is slow to give up
     [({"task": "shortest-path-DLRU"}, None)],
 )
 def test_a_bound_is_proven_or_stated(rows):
@@ -430,7 +430,7 @@ def test_a_theorem_is_called_once():
         on = picture.true(REACHED, at) if len(calls) > 1 else picture.inside(at) & (t < 0)
         return dict.fromkeys(Reached, on)
 
-    stuck = {signal: lambda see: see(Reached.WET) for signal in Reached}  # a flood that never begins
+    stuck = {signal: lambda see: see(Reached.WET) for signal in Reached}  # the flood never begins
     theorem = Theorem(distance(Tile.SOURCE).axioms, distance(Tile.SOURCE).ghosts, signals=moody)
     proof = prove(replace(REACHABLE, rules=stuck, bound=None, invariant=None, theorem=theorem))
     assert (len(calls), proof.verdict) == (1, None), "the flood that never begins is described as one"
@@ -452,7 +452,7 @@ def test_a_theorem_is_called_once():
 
 
 def test_a_specification_gives_all_readers_the_same_answer():
-    def shown(picture, at):  # of arrays it is the shortest path, of symbols nothing
+    def shown(picture, at):  # for arrays the shortest path, for symbols an empty answer
         return picture.true("on_path", at) if isinstance(picture, MazePicture) else ~picture.inside(at)
 
     ghosts = canonical_path()
@@ -467,7 +467,7 @@ def test_the_small_mazes_are_complete():
     assert shapes[1, 2] == 2
     assert all(len(np.unique(tiles.reshape(len(tiles), -1), axis=0)) == len(tiles) for tiles in all_mazes(TASK))
     assert max(tiles.shape[1] for tiles in mazes_to_try(TASK)) == 14
-    assert {bool((tiles[0] == Tile.WALL).all()) for tiles in small_mazes(TASK)} == {True, False}  # with a border or not
+    assert {bool((tiles[0] == Tile.WALL).all()) for tiles in small_mazes(TASK)} == {True, False}  # border or none
 
 
 def flood_task(free):
@@ -516,7 +516,7 @@ def test_a_sufficient_bound_is_named(forgotten):
         return see.tile(Tile.SOURCE) | (around(see, "WET") & ~see.tile(Tile.WALL))
 
     register_task(Task(name="water", solve=fixpoint(WET=wet)))
-    assert prove("water").verdict == "correct"  # grown by the task's name
+    assert prove("water").verdict == "correct"  # the automaton is made from the name of the task
     late = {Lit.PATH: lambda see: see(Lit.LIT), Lit.LIT: lambda see: see(Lit.WET), Lit.WET: wet}
     by_hand = Automaton("by-hand", "water", Lit, late)
     proof = prove(by_hand)

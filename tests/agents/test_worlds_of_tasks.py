@@ -164,7 +164,7 @@ def test_a_world_works_at_every_entry_point(
     plays(2)
     play(file, size=5, fps=1e6)
     assert capsys.readouterr().out.count("optimal after") == 2
-    if len(task.answers) == 1:  # evolution is refused for several
+    if len(task.answers) == 1:  # evolution refuses answers of several channels
         assert len(evolve(policy, out="evolved", n=4, rounds=1, n_offspring=2, size=5))
 
 

@@ -515,7 +515,7 @@ class TestConstructor:
     @for_each(
         ("options", "unknown"),
         [
-            ({"frameskip": 1}, "frameskip"),  # torchrl leaves it out and tries again, where the message says so
+            ({"frameskip": 1}, "frameskip"),  # torchrl omits it and tries again if the message names it
             ({"levels": LEVEL, "frameskip": 1}, "frameskip"),
             ({"generator": "perfect", "wall_probability": 0.5}, "wall_probability"),
             ({"n_chanels": 1, "colour": 2}, "n_chanels"),
@@ -671,7 +671,7 @@ class TestRendering:
             env = started(make(id, render_mode="rgb_array", channel_names=["path", "age"], highlight=highlight))
             env.step(np.ones_like(noise(env)) * np.array([0, 7], np.float32)[:, None, None])
             pictures.append(env.render())
-        assert np.array_equal(pictures[0], pictures[1])  # the path is drawn anyway
+        assert np.array_equal(pictures[0], pictures[1])  # the path is always drawn
         tinted = (pictures[2] == palette.HIGHLIGHT).all(axis=-1).sum()
         assert tinted > 20 + (pictures[0] == palette.HIGHLIGHT).all(axis=-1).sum()
 

@@ -89,7 +89,7 @@ def test_every_step_is_shown(window: type[ScriptedWindow]) -> None:
 
 def test_a_visible_window_waits_for_the_user(window: type[ScriptedWindow]) -> None:
     env = make()
-    env.wait()  # before an episode there is nothing to show
+    env.wait()  # before an episode it has no effect
     env = started(env)
     env.step(ZERO)
     assert (len(window.shown), window.paused) == (2, False)
@@ -102,7 +102,7 @@ def test_a_visible_window_waits_for_the_user(window: type[ScriptedWindow]) -> No
     assert window.notices[-1] == "the episode has ended"
     assert env.window_closed
     np.testing.assert_array_equal(env.state.tiles[0], tiles)
-    window.is_seen = False  # drawn into memory
+    window.is_seen = False  # as if drawn into memory
     env.wait()
     assert len(window.shown) == 6
 

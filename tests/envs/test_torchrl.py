@@ -30,7 +30,7 @@ def test_its_rollout_agrees_with_gymnasium(frame_skip: int) -> None:
     env = GymEnv("MazeShortestPath-v0", size=3, n_channels=1, frame_skip=frame_skip)
     env.set_seed(0)
     rollout, ours = env.rollout(3), gym.make("MazeShortestPath-v0", size=3, n_channels=1)
-    ours.reset(seed=0)  # so does `set_seed`
+    ours.reset(seed=0)  # `set_seed` resets with this seed too
     ours.reset()
     for action, state, reward in zip(rollout["action"], rollout["next", STATE], rollout["next", "reward"], strict=True):
         results = [ours.step(action.numpy()) for _ in range(frame_skip)]

@@ -353,7 +353,8 @@ class TestWrappers:
         """The returns that Gymnasium sums are the final accuracies."""
         env = wrappers.RecordEpisodeStatistics(make(ID, autoreset_mode=mode))
         n_ended = 0
-        for result in itertools.islice(play(env, ID, mode), 40):  # the wrapper writes to infos of before
+        # results are read at once, because the wrapper writes to earlier infos
+        for result in itertools.islice(play(env, ID, mode), 40):
             ended = result[-1].get("_episode") if len(result) == 5 else None
             if ended is not None and mode != AutoresetMode.SAME_STEP:
                 np.testing.assert_allclose(result[-1]["episode"]["r"][ended], result[-1]["accuracy"][ended], atol=1e-6)

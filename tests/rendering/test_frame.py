@@ -60,7 +60,7 @@ def test_a_frame_belongs_to_the_caller_and_arrays_stay_unchanged(snapshot: Snaps
     assert frame.dtype == np.uint8
     assert frame.flags.c_contiguous
     copied = frame.copy()
-    frame[...] = 7  # drawing on it must not spoil the next
+    frame[...] = 7  # a changed frame must not change the next one
     assert np.array_equal(snapshot.draw(), copied)
     for name in ("tiles", "channels", "target"):
         assert np.array_equal(getattr(before, name), getattr(snapshot, name))
@@ -186,7 +186,7 @@ def test_labels_above_the_maze_do_not_overlap(
             positions.append((col - width, col) if align == "right" else (col, col + width))
 
     picture = replace(snapshot, accuracy=accuracy, step=step, title="a title")
-    picture.draw(size=size)  # the keys of all frames are drawn once, and are no part of this
+    picture.draw(size=size)  # draws the legend, which is then reused and not part of this test
     monkeypatch.setattr(frame_module, "put_text", put)
     monkeypatch.setattr(frame_module, "draw_channels", lambda *_: None)
     picture.draw(size=size)

@@ -134,7 +134,7 @@ def test_a_drag_continues_tile_by_tile_until_the_release(interface: Interface) -
     interface.request = None
     interface.release()
     interface.point(*tile(interface, 1, 2))
-    interface.click(5, 5)  # beside everything
+    interface.click(5, 5)  # outside of all boxes
     assert interface.request is None
 
 
@@ -145,7 +145,7 @@ def test_damage_is_a_tool(interface: Interface) -> None:
     interface.press("w")
     interface.request = None
     interface.point(*tile(interface, 1, 2))
-    assert interface.request is None  # another tool ends the stroke
+    assert interface.request is None  # the change of the tool has ended the stroke
 
 
 def test_the_value_under_the_pointer_is_shown(interface: Interface, snapshot: Snapshot) -> None:
@@ -171,7 +171,7 @@ def test_a_click_on_a_thumbnail_enlarges_it(interface: Interface, snapshot: Snap
     walls = snapshot.tiles == Tile.WALL
     colours = palette.heat_colours(snapshot.channels[1], walls)
     assert np.array_equal(in_maze(interface)[:: maze.cell, :: maze.cell], colours)
-    interface.click(*tile(interface, 1, 2))  # it is edited as the maze is
+    interface.click(*tile(interface, 1, 2))  # the large picture can be edited like the maze
     assert interface.edit == Paint(((1, 2),), Tile.WALL)
     interface.press("escape")
     assert interface.request is Request.EDIT  # and not QUIT
@@ -214,7 +214,7 @@ def test_help_lists_every_control(interface: Interface) -> None:
     interface.press("h")
     assert len(interface._display().help) >= len(CONTROLS)
     assert not np.array_equal(before, interface.picture())
-    interface.click(*tile(interface, 1, 2))  # a click closes it, and edits nothing
+    interface.click(*tile(interface, 1, 2))  # a click closes it without an edit
     interface.pointer = None
     assert interface.request is None
     assert np.array_equal(before, interface.picture())
@@ -339,7 +339,7 @@ def test_a_recording_has_a_maximum_length(
     assert interface._recorder is not None
     interface.take(snapshot, "")
     assert interface._recorder is None
-    interface.press("g")  # another one, while the first is being written
+    interface.press("g")  # a second recording while the first is written
     interface.finish()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["maze-0001.gif", "maze-0002.gif"]
 

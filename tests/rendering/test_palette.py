@@ -76,7 +76,7 @@ def test_the_page_in_the_browser_has_the_same_colours() -> None:
     same = {"source": palette.SOURCE, "target": palette.TARGET}
     ground = {"floor": palette.EMPTY, "wall": palette.WALL, "path": palette.PATH, "tint": palette.HIGHLIGHT}
     assert {name: light[name] for name in (*same, *ground)} == same | ground
-    # Dark blue would be lost on dark tiles, so the path has the colour that it has on walls.
+    # Dark blue is hard to see on dark tiles, so the path has its colour on walls.
     assert {name: dark[name] for name in (*same, "path")} == {**same, "path": palette.PATH_ON_WALL}
     (further,) = re.findall(r"FURTHER = \[(.*?)\]", (PAGE / "picture.js").read_text(encoding="utf-8"))
     assert tuple(map(palette.rgb, re.findall(r"#[0-9a-f]{6}", further))) == palette.FURTHER

@@ -78,7 +78,7 @@ def test_running_shows_every_step_and_asks_for_the_next(stepped: Window, snapsho
     later = screen()
     assert not np.array_equal(before, later)
     assert np.array_equal(later[: stepped._interface.picture().shape[0]], stepped._interface.picture())
-    assert not pygame.mixer.get_init()  # only the display is started
+    assert not pygame.mixer.get_init()  # only the display of pygame is started
     assert not pygame.joystick.get_init()
 
 
@@ -156,7 +156,7 @@ def test_space_and_steps_pause_and_choices_are_reported(stepped: Window, snapsho
     assert stepped.show(snapshot) is Request.STEP
     pygame.time.set_timer(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_n, unicode="n"), 90, loops=1)
     start = time.monotonic()
-    assert stepped.show(snapshot) is Request.NEW_LEVEL  # a step pauses: only the key, later, ended the wait
+    assert stepped.show(snapshot) is Request.NEW_LEVEL  # the step paused the window until the key was pressed
     assert time.monotonic() - start > 0.06
 
 
@@ -182,7 +182,7 @@ def test_no_click_reaches_another_level(stepped: Window, snapshot: Snapshot, key
     mouse(pygame.MOUSEBUTTONDOWN, place_of(stepped, 3, 2))
     assert stepped.show(snapshot) in (Request.NEW_LEVEL, Request.RESTART)
     assert stepped.show(replace(snapshot, step=0)) is Request.CONTINUE
-    mouse(pygame.MOUSEMOTION, place_of(stepped, 1, 2))  # the button is still down: its stroke has ended
+    mouse(pygame.MOUSEMOTION, place_of(stepped, 1, 2))  # the button is still pressed, but its stroke has ended
     assert stepped.show(snapshot) is Request.CONTINUE
 
 
@@ -201,7 +201,7 @@ def test_other_buttons_edit_nothing(stepped: Window, snapshot: Snapshot) -> None
 def test_windows_and_levels_of_other_sizes_are_laid_out_anew(
     stepped: Window, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("maze_nca_gym.rendering.window._SECONDS_OF_A_FRAME", 0)  # else a fast step may not be drawn
+    monkeypatch.setattr("maze_nca_gym.rendering.window._SECONDS_OF_A_FRAME", 0)  # so that every step is drawn
     for size in ((700, 500), (60, 30), (1, 1), (400, 900), (1800, 1000)):
         pygame.display.set_mode(size, pygame.RESIZABLE)
         pygame.event.post(pygame.event.Event(pygame.VIDEORESIZE, size=size, w=size[0], h=size[1]))
@@ -289,7 +289,7 @@ def test_without_a_driver_environments_draw_into_memory_and_play_fails(
     window.close()
     with pytest.raises(NoScreenError, match="No available video device"):
         Window(FPS, "test").show(snapshot)
-    monkeypatch.setenv("SDL_VIDEODRIVER", "x11")  # what the user has chosen stays
+    monkeypatch.setenv("SDL_VIDEODRIVER", "x11")  # a driver that the user has chosen is kept
     with pytest.raises(NoScreenError, match="No available video device"):
         Window(FPS, "test", needs_screen=False).show(snapshot)
     assert os.environ["SDL_VIDEODRIVER"] == "x11"

@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).with_name("interrupted_run.py")
 
 def make(folder: Path) -> None:
     folder.mkdir()
-    # one thread, and so nothing that a fork could break
+    # with one thread, forks are safe
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, str(PROGRAM), str(folder)]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)

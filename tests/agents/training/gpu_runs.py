@@ -54,7 +54,7 @@ def assert_alike(one: TrainingState, other: TrainingState, tolerance: float = 1e
     assert one.losses == pytest.approx(other.losses, rel=tolerance)
     mine, theirs = (flat(state) for state in (one, other))
     assert mine.keys() == theirs.keys()
-    for size, pool in one.pools.items():  # as they are: rounding decides which numbers of a checkpoint's are 0
+    for size, pool in one.pools.items():  # not from a checkpoint, where rounding decides which numbers are 0
         torch.testing.assert_close(pool.states.cpu(), other.pools[size].states.cpu(), rtol=tolerance, atol=tolerance)
     for name, tensor in mine.items():
         if name.endswith((".held", ".values")):

@@ -25,7 +25,7 @@ from typing import TextIO
 
 import shared_runs
 import torch
-import torch._dynamo  # what Adam imports at its first step
+import torch._dynamo  # Adam imports it at its first step
 from training_runs import ACCEL, ALONE, CPU, POOL, loaded, opened, tiny
 
 from maze_nca_gym.agents.rollouts.fused.function import compiled
@@ -33,7 +33,7 @@ from maze_nca_gym.agents.runs import CHECKPOINT, asked_to_stop
 from maze_nca_gym.agents.training import Intervals, TrainingConfig, TrainingState, data, run_updates
 from maze_nca_gym.mazes._kernels.compiling import compile_all
 
-with suppress(ImportError):  # the extra that several processes need
+with suppress(ImportError):  # optional, for several processes
     import lightning_fabric.strategies.ddp  # noqa: F401
 
 USUAL = {"sizes": (6,), "n_channels": 8, "learning_rate": 0.002}

@@ -66,7 +66,7 @@ def main(folder: Path) -> None:
         state.seconds = 0.0
         content(state, run_folder)
         if name == "stopped":
-            workers.any(False)  # the first process has written its checkpoint
+            workers.any(False)  # waits until the first process has written its checkpoint
             state = loaded(folder / name / "0", config, workers.device)
             run_updates(state, run, workers, Intervals(save=0))
             state.seconds = 0.0

@@ -36,7 +36,7 @@ from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH, find_task, register_task
 
-MOST_VALIDATED = data.MOST_VALIDATED  # before a fixture makes it less
+MOST_VALIDATED = data.MOST_VALIDATED  # the value before a fixture lowers it
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +131,8 @@ def test_some_levels_have_no_border():
 
     options = {"families": ("random", "perfect"), "sizes": (10,)}
     assert n_framed(LevelStream(tiny(**options, batch_size=40, borderless=0.25)), 0) == 30
-    few = LevelStream(tiny(**options, batch_size=2, borderless=0.5, n_updates=60))  # half a level of each family
+    # on average half a level of each family is without a border
+    few = LevelStream(tiny(**options, batch_size=2, borderless=0.5, n_updates=60))
     assert 40 < sum(n_framed(few, update) for update in range(60)) < 80
 
 
@@ -303,7 +304,7 @@ def test_levels_of_benchmarks_are_held_out(names):
 @for_each("door", ["training", "evolution"])
 def test_held_out_levels_follow_the_registered_names(door, monkeypatch, tmp_path):
     """A notebook cell runs again with other marks, and a family is registered after a first training."""
-    monkeypatch.setitem(CHUNKS, "test", 1)  # to make all of the sets takes a second
+    monkeypatch.setitem(CHUNKS, "test", 1)  # making all sets takes a second
 
     def held_out(tiles):
         if door == "training":
@@ -392,7 +393,7 @@ def test_a_consumer_may_stop_early():
     with pytest.raises(ZeroDivisionError), made_ahead(stream, 0) as batches:
         1 / len(next(batches).tiles[:0])
     assert not n_producers()
-    stream.asked, stream.seconds = 0, 0.1  # nobody waits for batches that nobody takes
+    stream.asked, stream.seconds = 0, 0.1  # the producer must not wait for a consumer
     with made_ahead(stream, 0) as batches:
         next(batches)
     assert stream.asked <= 4

@@ -25,7 +25,7 @@ from maze_nca_gym.agents.training import LEVELS, MODEL, Diverged, Intervals, Rep
 from maze_nca_gym.agents.training.reports import reporting
 
 PROGRAM = [sys.executable, str(Path(interrupted_run.__file__))]
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # nothing that a fork could break
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # with one thread, forks are safe
 EVERY_UPDATE = "0"
 
 

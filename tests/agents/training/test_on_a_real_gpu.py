@@ -30,7 +30,7 @@ PRESETS = ("fast", "guided", "paper-shortest-path")
 def no_waiting() -> Iterator[None]:
     """Let PyTorch raise an error when the host would wait for the GPU."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Synchronization debug mode")  # a prototype, it says
+        warnings.filterwarnings("ignore", "Synchronization debug mode")  # PyTorch warns that this is a prototype
         torch.cuda.set_sync_debug_mode("error")
     try:
         yield

@@ -112,7 +112,7 @@ class TestPictures:
                 for picture in tmp_path.glob("*.png"):
                     picture.unlink()
         assert pictures == [10, 40, 100]
-        assert not list(tmp_path.glob("*.png"))  # nothing new since then
+        assert not list(tmp_path.glob("*.png"))  # nothing has changed since the last picture
 
     def test_an_interrupted_run_has_curves(self, tmp_path):
         def interrupted():

@@ -112,7 +112,7 @@ def test_without_a_gradient_or_with_zeros_weights_stay(gradient):
 
 def test_a_layer_with_one_output_and_small_gradients():
     generator = torch.Generator().manual_seed(0)
-    for _ in range(200):  # in float32, LAPACK finds no eigenvectors of about one in twenty of their moments
+    for _ in range(200):  # in float32, LAPACK fails for about one in twenty of these matrices of moments
         weight = torch.zeros(1, 64, requires_grad=True)
         size = 10 ** -torch.rand(1, generator=generator).mul(9)
         weight.grad = torch.randn(1, 64, generator=generator) * size * (torch.rand(1, 64, generator=generator) < 0.5)

@@ -79,7 +79,7 @@ def test_one_cycle_agrees_with_pytorch():
     plain = torch.optim.lr_scheduler.OneCycleLR(
         optimiser, peak, total, pct_start=RISE, div_factor=25, final_div_factor=1e5 / 25
     )
-    top, last = RISE * total - 1, total - 1  # where PyTorch has the peak and the end, both at a whole update
+    top, last = RISE * total - 1, total - 1  # updates of the peak and the end in PyTorch, here whole numbers
     for number in range(total):
         progress = RISE * number / top if number < top else RISE + (1 - RISE) * (number - top) / (last - top)
         assert peak * SCHEDULES["one-cycle"](progress) == pytest.approx(plain.get_last_lr()[0], rel=1e-9)
