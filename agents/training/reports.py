@@ -14,11 +14,14 @@ from maze_nca_gym.support.pictures import beside_results
 from ..policies.policy import Policy
 from ..runs import Line, ProgressBar, RunFolder, duration
 from .data import LevelStream
-from .loop import COLUMNS, Report
+from .loop import COLUMNS, LEVELS, Report
+from .state import MODEL
 
 EVENTS, EVENT_FILES = "tb", "events.out.tfevents.*"
 """Folder and files of TensorBoard."""
 CURVES, ROLLOUTS = "curves.png", "rollouts.png"
+FILES = (MODEL, LEVELS, CURVES, ROLLOUTS, f"{EVENTS}/{EVENT_FILES}")
+"""Names and patterns of a training's files, besides the files of every run."""
 EVERY = 60.0
 """Least number of seconds between two drawings, each of which takes about one second."""
 

@@ -13,7 +13,7 @@ from maze_nca_gym.agents.runs import CHECKPOINT, RunFolder
 from maze_nca_gym.agents.training import Intervals, TrainingConfig, TrainingState, Workers, changed, run_updates
 from maze_nca_gym.agents.training.device_batch import DeviceBatch
 from maze_nca_gym.agents.training.pool import Patience, StatePool
-from maze_nca_gym.agents.training.session import FILES
+from maze_nca_gym.agents.training.reports import FILES
 from maze_nca_gym.agents.training.updates import update
 
 CPU = torch.device("cpu")
