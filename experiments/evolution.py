@@ -15,7 +15,7 @@ from benchmarks import machine
 from maze_nca_gym.agents import Policy, train
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.runs import METRICS, read_metrics
-from maze_nca_gym.agents.training import TrainingConfig, changed, preset
+from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import test_levels
@@ -32,16 +32,9 @@ ROUNDS = 250
 """Rounds of offspring in a run, the largest number that the presets `paper-...-evolved` have in 50,000 updates."""
 
 MODELS: dict[str, tuple[TrainingConfig, int]] = {
-    "small": (changed(preset("fast"), long_fraction=0.0), 2500),
+    "small": (changed("fast", long_fraction=0.0), 2500),
     "paper": (
-        changed(
-            preset("fast"),
-            n_channels=96,
-            n_iterations=32,
-            batch_size=32,
-            learning_rate=2e-3,
-            long_fraction=0.0,
-        ),
+        changed("fast", n_channels=96, n_iterations=32, batch_size=32, learning_rate=2e-3, long_fraction=0.0),
         1200,
     ),
 }

@@ -14,7 +14,7 @@ from tables import for_each
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.runs import RunFolder
-from maze_nca_gym.agents.training import PRESETS, TrainingConfig, changed, loop, preset
+from maze_nca_gym.agents.training import PRESETS, TrainingConfig, changed, loop
 from maze_nca_gym.agents.training.options import MODEL_OPTIONS, options_of_model
 from maze_nca_gym.cli import main
 
@@ -191,8 +191,8 @@ class TestOptions:
         monkeypatch.setenv("COLUMNS", "90")
         assert main(["train", name, "--help"]) == 0
         out = re.sub(r"[│|\s]+", " ", capsys.readouterr().out.partition("positional arguments")[2])  # no examples
-        of_model = {**MODEL_OPTIONS, **options_of_model(preset(name).model)}
-        for option, value in preset(name).to_json().items():
+        of_model = {**MODEL_OPTIONS, **options_of_model(changed(name).model)}
+        for option, value in changed(name).to_json().items():
             default = re.search(rf" --{option.replace('_', '-')} .*?\(default: ([^)]*)\)", out)
             assert default is not None, option
             text = " ".join(map(str, value if isinstance(value, list) else [value]))
@@ -202,7 +202,7 @@ class TestOptions:
 
     @for_each("words", ["paper-diameter --seed 3", "--seed 3 paper-diameter"])
     def test_the_preset_may_be_any_argument(self, words):
-        assert configuration("train") == preset("fast")
+        assert configuration("train") == changed("fast")
         assert configuration(f"train {words}") == changed("paper-diameter", seed=3)
 
     def test_an_option_value_with_the_name_of_a_preset_is_not_the_preset(self):

@@ -19,7 +19,7 @@ from maze_nca_gym.agents.automata.shipped.gallery import REACHABLE
 from maze_nca_gym.agents.policies.weights import MODELS
 from maze_nca_gym.agents.runs import recorded
 from maze_nca_gym.agents.sweeps import run as sweeps_run
-from maze_nca_gym.agents.training import PRESETS, changed, preset
+from maze_nca_gym.agents.training import PRESETS, changed
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.output import importing_from_here
 from maze_nca_gym.mazes.tasks import TASKS
@@ -98,8 +98,8 @@ def recorded_in(folder):
 @for_each("name", PRESETS)
 @for_each("other", ["fast", "extrapolate-diameter", "paper-diameter-evolved", "healing"])
 def test_every_preset_as_options_of_another(name, other):
-    config = preset(name)
-    options = differences(config.to_json(), preset(other).to_json())
+    config = changed(name)
+    options = differences(config.to_json(), changed(other).to_json())
     assert configuration(recorded(Call(train, {"preset": other, **options}))) == config
 
 
@@ -115,8 +115,8 @@ def test_every_preset_as_options_of_another(name, other):
     ],
 )
 def test_options_of_training(options):
-    config = changed(preset("fast"), **options)
-    assert configuration(recorded(Call(train, differences(config.to_json(), preset("fast").to_json())))) == config
+    config = changed("fast", **options)
+    assert configuration(recorded(Call(train, differences(config.to_json(), changed("fast").to_json())))) == config
 
 
 @pytest.mark.usefixtures("few_levels")

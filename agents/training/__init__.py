@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from maze_nca_gym.support.doors import lazily
 
-from .config import TrainingConfig, changed, preset, register_preset
+from .config import TrainingConfig, changed, register_preset
 from .presets import PRESETS
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ __all__ = [
     "Workers",
     "changed",
     "find_workers",
-    "preset",
     "register_preset",
     "run_updates",
 ]

@@ -329,17 +329,8 @@ def _configured(before: Mapping[str, Any], changes: Mapping[str, Any]) -> Traini
     )
 
 
-def preset(name: str) -> TrainingConfig:
-    """Return a preset by name.
-
-    Raises:
-        ValueError: unknown name; the message lists the known ones.
-    """
-    return _configured({}, PRESETS.find(name))
-
-
 def register_preset(name: str, base: str | None = None, **options: Any) -> None:
-    """Register a preset of your own for `train`, `preset` and, with --import, the command line.
+    """Register a preset of your own for `train`, `changed` and, with --import, the command line.
 
     Each option is checked now; whether they go together is checked when the preset is used, since that loads torch.
 

@@ -35,9 +35,9 @@ def test_every_card_holds_a_configuration_of_its_network(name):
 
 
 def card_of(**changes):
-    from maze_nca_gym.agents.training import changed, preset
+    from maze_nca_gym.agents.training import changed
 
-    return {"configuration": changed(preset("fast"), **TINY, **changes).to_json(), "made_in": {"threads": 1}}
+    return {"configuration": changed("fast", **TINY, **changes).to_json(), "made_in": {"threads": 1}}
 
 
 @pytest.mark.usefixtures("without_pictures")

@@ -9,7 +9,6 @@ import torch
 from training_runs import ACCEL, POOL, loaded, opened
 
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed
-from maze_nca_gym.agents.training.config import preset
 from maze_nca_gym.agents.training.updates import read_losses, update
 
 SMALL = {"n_channels": 8, "batch_size": 12, "n_updates": 6}
@@ -32,11 +31,11 @@ OPTIONS = {
 
 def small(name: str) -> TrainingConfig:
     """Return a preset with small numbers."""
-    if preset(name).pool_size:
-        return changed(preset(name), **SMALL, **POOLED)
-    evolving = {"capacity": 24, "evolve_every": 4, "n_offspring": 9} if preset(name).evolve else {}
-    fixed = {} if preset(name).n_levels is None else {"n_levels": 16}
-    return changed(preset(name), **SMALL, **evolving, **fixed, sizes=(9,), n_iterations=5)
+    if changed(name).pool_size:
+        return changed(name, **SMALL, **POOLED)
+    evolving = {"capacity": 24, "evolve_every": 4, "n_offspring": 9} if changed(name).evolve else {}
+    fixed = {} if changed(name).n_levels is None else {"n_levels": 16}
+    return changed(name, **SMALL, **evolving, **fixed, sizes=(9,), n_iterations=5)
 
 
 def run(config: TrainingConfig, device: torch.device, n: int | None = None) -> TrainingState:

@@ -12,12 +12,7 @@ from tables import for_each, refused
 from maze_nca_gym.agents import find_policy
 from maze_nca_gym.agents.automata.shipped.healing import HEALING
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.training import (
-    PRESETS,
-    TrainingConfig,
-    changed,
-    preset,
-)
+from maze_nca_gym.agents.training import PRESETS, TrainingConfig, changed
 from maze_nca_gym.agents.training.config import OPTIONS, WITHOUT_EVOLUTION
 from maze_nca_gym.agents.training.options import LevelsOptions, OptimiserOptions, PoolOptions
 from maze_nca_gym.agents.training.presets import published_recipe
@@ -46,21 +41,21 @@ EVOLVING = changed(
 )
 
 
-@for_each("name", [name for name in PRESETS if preset(name).pool_size])
+@for_each("name", [name for name in PRESETS if changed(name).pool_size])
 def test_one_option_disables_the_pool_of_a_preset(name):
-    config, before, usual = changed(preset(name), pool_size=0), preset(name), TrainingConfig()
+    config, before, usual = changed(name, pool_size=0), changed(name), TrainingConfig()
     assert config.n_iterations == usual.n_iterations
     assert all(getattr(config, option) == getattr(usual, option) for option in options_of(PoolOptions))
     others = {**options_of(LevelsOptions), **options_of(OptimiserOptions)}
     assert all(getattr(config, option) == getattr(before, option) for option in others)
-    refused("state_noise needs a pool: set pool_size", changed, preset(name), pool_size=0, state_noise=0.1)
+    refused("state_noise needs a pool: set pool_size", changed, name, pool_size=0, state_noise=0.1)
 
 
-@for_each("name", [name for name in PRESETS if preset(name).evolve])
+@for_each("name", [name for name in PRESETS if changed(name).evolve])
 def test_one_option_disables_the_evolution_of_a_preset(name):
-    plain = changed(preset(name), evolve=False)
+    plain = changed(name, evolve=False)
     assert WITHOUT_EVOLUTION.items() <= plain.to_json().items()
-    assert plain == preset(name.removesuffix("-evolved"))
+    assert plain == changed(name.removesuffix("-evolved"))
 
 
 WEIGHTS = {
@@ -79,14 +74,14 @@ WEIGHTS = {
 
 @for_each("name", PRESETS)
 def test_presets_have_the_weights_of_the_paper(name):
-    model = preset(name).make_model()
+    model = changed(name).make_model()
     assert type(model) is NCA
     assert model.n_weights == WEIGHTS[name]
-    assert model.task == preset(name).task
+    assert model.task == changed(name).task
     assert model.max_pool == (model.task == "diameter")
 
 
-@for_each("config", [*map(preset, PRESETS), VARIED, EVOLVING])
+@for_each("config", [*map(changed, PRESETS), VARIED, EVOLVING])
 def test_it_survives_json(config):
     again = TrainingConfig.from_json(json.loads(json.dumps(config.to_json())))
     assert again == config
@@ -180,13 +175,13 @@ def test_options_of_another_mutation_are_refused():
 def test_evolved_presets_differ_from_the_paper_only_in_evolution():
     for name in ("paper-shortest-path", "paper-diameter"):
         usual = {option: OPTIONS[option].default for option in ("evolve_absolute", "evolve_every", "evolve_below")}
-        assert changed(preset(f"{name}-evolved"), evolve=False, **usual) == preset(name)
-    assert changed(preset("fast"), evolve=True).prioritisation == "uniform"
+        assert changed(f"{name}-evolved", evolve=False, **usual) == changed(name)
+    assert changed("fast", evolve=True).prioritisation == "uniform"
 
 
 @for_each("model", ["NCA", "GCN", "GAT", "MLP"])
 def test_every_model_of_the_paper_has_its_recipe(model):
-    config = changed(preset("paper-shortest-path"), model=model, n_channels=8, **published_recipe(model))
+    config = changed("paper-shortest-path", model=model, n_channels=8, **published_recipe(model))
     assert config.learning_rate == (5e-5 if model == "NCA" else 1e-4)
     trained = config.make_model()
     assert trained.last_relu

@@ -19,7 +19,7 @@ from training_runs import ALONE, CPU, POOL, content, device_batch, loaded, make_
 from maze_nca_gym.agents import evaluate, evolve, rollout, solve, train
 from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState, find_workers, updates
 from maze_nca_gym.agents.training import pool as pool_module
-from maze_nca_gym.agents.training.config import changed, preset
+from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.losses import LOSSES, counted_iterations, path_losses
 from maze_nca_gym.agents.training.optimisers import RISE, SCHEDULES
@@ -267,7 +267,7 @@ def test_patience_agrees_with_the_configuration(options, patience):
 @pytest.mark.parametrize("seed", [0, 9])
 def test_initial_outputs_with_a_final_relu_are_not_all_zero(name, n_shown, seed):
     """A channel of zeros would stay zero, because it has no gradient."""
-    config = changed(preset(name), seed=seed, batch_size=8, pool_fresh=1.0, pool_edited=0.0, pool_edits="few")
+    config = changed(name, seed=seed, batch_size=8, pool_fresh=1.0, pool_edited=0.0, pool_edits="few")
     maze = torch.from_numpy(one_hot(LevelStream(config).batch(0).tiles))
     with torch.no_grad():
         alive = (rollout(config.make_model(), maze, 24)[:, :n_shown] > 0).float().mean(dim=(0, 2, 3))
