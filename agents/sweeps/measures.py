@@ -72,8 +72,6 @@ class Measures:
             ValueError: an unknown field or name, a set that is missing, or a measurement that no run can give.
         """
         check_known(content, options_of(cls), "measure")
-        from ..training.model import shapes_of
-
         configs, measures = list(configs), cls(**content)
         if measures.families is None:
             wants_sets = measures.metrics is None or not {*METRICS, *NAMED}.isdisjoint(measures.metrics)
@@ -84,7 +82,7 @@ class Measures:
             measures = replace(measures, sizes=tuple(sizes))
         names: set[str] = set()
         for config in configs:
-            names |= {*measures.names(shapes_of(config.model, config.model_arguments))}
+            names |= {*measures.names(config.shapes())}
             for family, size in measures._sets:
                 SPLITS[measures.split](family, size, config.problem, 1)
         for benchmark in measures._benchmarks:

@@ -81,12 +81,10 @@ class Progress:
 
 def effort(config: TrainingConfig) -> float:
     """Return a rough estimate of the time that a run takes on a CPU, in units of one multiplication by a weight."""
-    from ..training.model import shapes_of
-
     taps = config.model_options.get("kernel_size", 3) ** 2
     if config.model_options.get("cut_corners"):
         taps = taps // 2 + 1
-    is_compiled = shapes_of(config.model, config.model_arguments).program() is not None
+    is_compiled = config.shapes().program() is not None
     per_tile = taps * config.n_channels**2 + (SHARED if is_compiled else REST)
     return float(config.n_updates * config.batch_size * (config.n_iterations or 1) * config.sizes[0] ** 2 * per_tile)
 

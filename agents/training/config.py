@@ -29,6 +29,7 @@ from maze_nca_gym.support.options import (
 )
 from maze_nca_gym.support.random_streams import torch_rng_for
 
+from ..policies.registry import load
 from .options import (
     MODEL_OPTIONS,
     LevelsOptions,
@@ -123,14 +124,14 @@ class TrainingConfig(
     def _check_model(self) -> None:
         """Check the model's options by a model of one iteration, with shapes but no memory for its weights."""
         from ..policies.weights import made_again
-        from .model import begin_with, shapes_of
+        from .model import begin_with
 
-        model, arguments, sizes = self.model, self.model_arguments, self.sizes
+        model, sizes = self.model, self.sizes
         taken = sorted(options_of_model(model).keys() & _OF_RUN.keys())
         check(not taken, f"a model of class {model} takes {', '.join(taken)}, as the run does: choose other names")
-        is_endless = arguments.get("n_iterations") is None
+        is_endless = self.model_arguments.get("n_iterations") is None
         # raises ValueError where it refuses an option
-        shapes = shapes_of(model, arguments if is_endless else arguments | {"n_iterations": 1})
+        shapes = self.shapes() if is_endless else self.shapes(n_iterations=1)
         other_task = f"a model of class {model} is for the task {shapes.task}, not {self.task}: its constructor"
         check(shapes.task == self.task, f"{other_task} must take `task` and pass it on to that of Policy")
         made_again(shapes)  # raises ValueError where what is saved could not be loaded as what was trained
@@ -139,20 +140,20 @@ class TrainingConfig(
             check(shapes.n_channels >= least, f"guidance needs at least {least} channels, got {shapes.n_channels}")
         is_start = self.start_from is not None or not self.model_options.get("n_frozen")
         check(is_start, "n_frozen channels are those of a network: set start_from")
-        if self.start_from is not None:
-            begin_with(shapes, self.start_from)  # raises ValueError where the network does not fit
+        if self.start is not None:
+            begin_with(shapes, self.start, str(self.start_from))  # raises ValueError where the network does not fit
         one_size = f"a model of class {model} is built for one size, got sizes {sizes}"
         check(shapes.size is None or len(sizes) == 1, one_size)
         if self.pool_size:
             steady = shapes.stationary_from
             if steady and not is_endless:  # its last iteration may be an exception: rollouts of a pool end anywhere
-                steady = shapes_of(model, arguments | {"n_iterations": None}).stationary_from
+                steady = self.shapes(n_iterations=None).stationary_from
             differ = f"a pool needs a model whose iterations are all the same; those of {model} depend on the step"
             check(steady == 0, f"{differ} (`stationary_from`), with n_iterations {self.n_iterations}")
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the options alone: a run of a sweep reads them before it imports the task's module."""
-        return {name: value for name, value in vars(self).items() if name != "problem"}
+        return {name: value for name, value in vars(self).items() if name not in ("problem", "start")}
 
     def __deepcopy__(self, memo: object) -> TrainingConfig:
         return self  # it never changes; another task may be registered by its name
@@ -161,6 +162,11 @@ class TrainingConfig(
     def problem(self) -> Task:
         """The task of the run."""
         return find_task(self.task)
+
+    @cached_property
+    def start(self) -> Policy | None:
+        """The network from which training starts, which is read once, or None."""
+        return None if self.start_from is None else load(self.start_from)
 
     @property
     def fresh_fraction(self) -> float:
@@ -202,6 +208,26 @@ class TrainingConfig(
         counts = {"n_tiles": self.problem.n_tiles, "n_channels": self.n_channels}
         return {**self.model_options, **counts, **{name: optional[name] for name in optional if name in taken}}
 
+    def shapes(self, **others: Any) -> Policy:
+        """Return the model on the meta device: its weights have shapes, but no memory.
+
+        Args:
+            others: arguments of the model's constructor that replace the run's.
+
+        Raises:
+            ValueError: an unknown class; or its constructor refuses an argument, or does not take one that training
+                passes.
+        """
+        from ..policies.weights import arguments_of, model_class, without_memory
+
+        kind = model_class(self.model)
+        lacking = [name for name in ("n_tiles", "n_channels", "generator") if name not in arguments_of(kind)]
+        check(not lacking, f"the constructor of a model of class {self.model} must take {', '.join(lacking)}")
+        try:
+            return without_memory(kind, {**self.model_arguments, **others})
+        except TypeError as error:
+            raise ValueError(f"a model of class {self.model} cannot be made: {error}") from error
+
     def make_model(self) -> Policy:
         """Return the model with its initial weights, on the CPU. `LevelStream.guarantees` has its guarantees.
 
@@ -222,8 +248,8 @@ class TrainingConfig(
         if self.guided:
             model.channel_names = (*self.problem.answers, *self.guided, *model.channel_names[self.n_shown :])
         is_frozen = bool(self.model_options.get("n_frozen"))
-        if self.start_from is not None:
-            begin_with(model, self.start_from)
+        if self.start is not None:
+            begin_with(model, self.start, str(self.start_from))
         program = program_of(model) if self.start_from is None or is_frozen else None
         if program is not None and program.unbounded is None and self.initialisation == "usual":
             with torch.no_grad():

@@ -1,9 +1,6 @@
-"""Models before training: their shapes, and initial weights from another network."""
+"""Initial weights from another network."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import nn
@@ -13,31 +10,10 @@ from maze_nca_gym.support.options import check
 
 from ..policies.policy import Policy, program_of
 from ..policies.program import RELU
-from ..policies.registry import load
-from ..policies.weights import arguments_of, model_class, without_memory
-
-
-def shapes_of(model: str, arguments: Mapping[str, Any]) -> Policy:
-    """Return a model on the meta device: its weights have shapes, but no memory.
-
-    Args:
-        model: the name of its class.
-        arguments: the keyword arguments of its constructor, without the generator.
-
-    Raises:
-        ValueError: an unknown class; or its constructor refuses an argument, or does not take one that training passes.
-    """
-    kind = model_class(model)
-    lacking = [name for name in ("n_tiles", "n_channels", "generator") if name not in arguments_of(kind)]
-    check(not lacking, f"the constructor of a model of class {model} must take {', '.join(lacking)}")
-    try:
-        return without_memory(kind, arguments)
-    except TypeError as error:
-        raise ValueError(f"a model of class {model} cannot be made: {error}") from error
 
 
 @torch.no_grad()
-def begin_with(model: Policy, name: str) -> None:
+def begin_with(model: Policy, start: Policy, name: str) -> None:
     """Copy the weights of another network into a model.
 
     Args:
@@ -46,13 +22,13 @@ def begin_with(model: Policy, name: str) -> None:
             weights, and no other channel feeds into them. With max-pooling, which reads all channels and writes the
             last, the numbers must be equal. With `n_frozen`, the last channels get the weights of a network with
             `n_frozen` channels, for any task with the same kinds of tile. The model's weights are changed in place.
-        name: the name of a network that ships, or the path of a model file.
+        start: the other network.
+        name: its name in messages.
 
     Raises:
-        ValueError: no such network or file, or a network that does not fit.
+        ValueError: the network does not fit.
     """
-    start, n_frozen = load(name), getattr(model, "n_frozen", 0)
-    theirs, ours = program_of(start), program_of(model)
+    n_frozen, theirs, ours = getattr(model, "n_frozen", 0), program_of(start), program_of(model)
     shapes = [{key: tensor.shape for key, tensor in policy.state_dict().items()} for policy in (start, model)]
     same_question = split_order(start.task)[0] == split_order(model.task)[0]  # another order can be learned
     same_kinds = n_frozen and theirs is not None and ours is not None and theirs.inputs == ours.inputs

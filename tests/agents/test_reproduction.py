@@ -40,7 +40,6 @@ from maze_nca_gym.agents.sweeps.reproduction.paper import (
 )
 from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.training.data import LevelStream
-from maze_nca_gym.agents.training.model import shapes_of
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.population import LevelPopulation
 from maze_nca_gym.mazes.scoring import paper_accuracy
@@ -133,7 +132,7 @@ class TestRows:
     @some_and_all("rows", ROWS[::4], ROWS)
     def test_weights_are_counted_as_published(self, rows):
         for row in rows:
-            counts = [shapes_of(config.model, config.model_arguments).n_weights for config in configs_of(row)]
+            counts = [config.shapes().n_weights for config in configs_of(row)]
             assert np.mean(counts) == row.published["weights"][0], row.name
             assert len(counts) == (2 if row.name.startswith("7.") else 1)
 
@@ -179,7 +178,7 @@ class TestScales:
             assert (after.sizes, after.n_updates) == ((scale.size,), scale.n_updates)
             assert after.evolve == before.evolve
             if before.model == "MLP":
-                nodes = shapes_of(before.model, before.model_arguments).n_nodes
+                nodes = before.shapes().n_nodes
                 assert after.model_options["n_nodes"] == nodes // scale.narrower
             unchanged = {name: value for name, value in before.to_json().items() if name not in SHRUNK}
             assert unchanged == {name: value for name, value in after.to_json().items() if name not in SHRUNK}

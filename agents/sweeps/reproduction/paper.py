@@ -140,7 +140,6 @@ class PaperScale:
         becomes relative to the loss of an empty path, which is larger on small mazes.
         """
         from ...training.config import changed
-        from ...training.model import shapes_of
 
         if self.name == "full":
             return config
@@ -152,8 +151,7 @@ class PaperScale:
             "n_updates": self.n_updates,
             "learning_rate": SHRUNK_RATE,
         }
-        shapes = shapes_of(config.model, config.model_arguments | {"n_iterations": 1})
-        nodes = getattr(shapes, "n_nodes", None)  # an MLP has some
+        nodes = getattr(config.shapes(n_iterations=1), "n_nodes", None)  # an MLP has some
         if nodes is not None:
             values["n_nodes"] = nodes // self.narrower
         if config.evolve:
