@@ -57,7 +57,7 @@ def check_proofs(
 
     check(folder is None or automaton is None, f"give a folder or an automaton, not both: {folder} and {automaton}")
     if folder is None:
-        check_folder("--out", Path(out))
+        check_folder("--out", out)
     coq = coq_version()
     if automaton is not None:
         compile_automaton(automaton, coq_proof=out)

@@ -77,7 +77,6 @@ def doubt(
         MemoryError: the device has too little memory.
         OSError: a file could not be written.
     """
-    from ..policies.policy import to_device
     from ..rollouts.graphs import OnGraph
     from ..rollouts.run import play
     from ..rollouts.solving import check_steps
@@ -86,11 +85,9 @@ def doubt(
     from .searching import Search
     from .shrinking import Shrinking
 
-    if out is not None:
-        check_folder("--out", Path(out))
-    name, model = named_policy(policy)
+    check_folder("--out", out)
+    name, model = named_policy(policy, device)
     check(not isinstance(model, OnGraph), f"{name} runs on one graph, which no search can shrink: doubt its policy")
-    model = to_device(model, device)
     if steps is not None:
         check_steps(model, steps)
     chosen, inner = list(dict.fromkeys(families)), list(dict.fromkeys([sizes] if isinstance(sizes, int) else sizes))

@@ -145,7 +145,7 @@ def evolve(
     chosen: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     check_known(chosen, current_call().options, "evolve")
     check(chosen.get("capacity", n) >= n, f"capacity must be at least n {n}, got {chosen.get('capacity')}")
-    check_folder("--out", Path(out))
+    check_folder("--out", out)
     with naming_memory(f"--batch {batch}", device), ExitStack() as lock:
         # the policies, which must be of one task
         if not isinstance(policies, str | os.PathLike | Policy | Mapping):

@@ -305,13 +305,13 @@ def load_all(sources: Mapping[str, str | Policy], device: str | None = None) -> 
     return {name: to_device(policy, device) for name, policy in policies.items()}
 
 
-def named_policy(policy: str | Path | Policy) -> tuple[str, Policy]:
+def named_policy(policy: str | Path | Policy, device: str | None = None) -> tuple[str, Policy]:
     """Return the name of a single policy, and the policy; the argument is the same as for `named_policies`.
 
     Raises:
         ValueError: an unknown name, or several policies.
     """
-    named = named_policies(policy)
+    named = named_policies(policy, device)
     check(len(named) == 1, f"one policy is expected, got {', '.join(named)}")
     return next(iter(named.items()))
 

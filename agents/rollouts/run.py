@@ -85,15 +85,12 @@ def solve(
         MemoryError: the device has too little memory.
         OSError: a file could not be written.
     """
-    if out is not None:
-        check_folder("--out", Path(out))
-    from ..policies.policy import to_device
+    check_folder("--out", out)
     from .scores import label, usual_batch
     from .solved import Solved
     from .solving import check_steps, run_until_solved, step_limit
 
-    name, model = named_policy(policy)
-    task, model = model.problem, to_device(model, device)
+    name, model = named_policy(policy, device)
     # the levels: drawn afresh, or the first of a set
     chosen = levels_for(model, levels, generator=generator, size=size, **options)
     if levels is None:
@@ -104,9 +101,9 @@ def solve(
         own = {option: value for option, value in chosen.items() if option not in ("generator", "size")}
         words = (f"{option.replace('_', ' ')} {value}" for option, value in own.items())
         source = ", ".join([f"{chosen['generator']} {rows} x {cols}", *words])
-        level_set = draw_levels(n, seed, task=task, **chosen)
+        level_set = draw_levels(n, seed, task=model.problem, **chosen)
     else:
-        origin, level_set = describe_source(levels), first_levels(levels, n, task)
+        origin, level_set = describe_source(levels), first_levels(levels, n, model.problem)
         rows, cols = level_set.tiles.shape[1:]
         source = f"{origin}, {rows} x {cols} tiles"
         level_set = LevelSet(level_set.tiles, {"levels": origin, **level_set.config})

@@ -432,12 +432,12 @@ def _lock(file: IO[str]) -> None:
             pass  # no locks here, as on some network file systems
 
 
-def check_folder(option: str, folder: Path) -> None:
+def check_folder(option: str, folder: str | Path | None) -> None:
     """Check that a folder exists or can be made, and can be written to, by a trial in its nearest existing parent.
 
     Args:
         option: the name of the option that gives the folder, such as "--out", for messages.
-        folder: the folder.
+        folder: the folder, or None if there is none to check.
 
     Permission bits are not enough: root ignores them, and a file system may be read-only. The trial is deleted, so a
     command that fails later leaves no folder behind.
@@ -445,7 +445,9 @@ def check_folder(option: str, folder: Path) -> None:
     Raises:
         ValueError: a file is in the way, or writing fails.
     """
-    path = folder.absolute()
+    if folder is None:
+        return
+    path = Path(folder).absolute()
     existing = next(ancestor for ancestor in (path, *path.parents) if os.path.lexists(ancestor))
     in_the_way = folder if existing == path else existing
     check(existing.is_dir(), f"{option} must be a folder, but {in_the_way} is a file")

@@ -148,7 +148,7 @@ def solve_large(
         KeyboardInterrupt: the run was asked to stop, for example by Ctrl-C; its state has been saved.
         OSError: a file could not be written, or another process works in the folder.
     """
-    check_folder("--out", Path(out))
+    check_folder("--out", out)
     from .certificate import certify, followed
 
     with validated_read(maze, "is no maze"):

@@ -100,7 +100,7 @@ def bench(
     check(out is not None or not plot, "plot needs a folder for the picture: --out FOLDER")
     check(plot or (format == "png" and figure_width is None), "format and figure_width are for the figure of plot")
     if out is not None:
-        check_folder("--out", Path(out))
+        check_folder("--out", out)
         if (Path(out) / BOARD).exists():
             Board.load(out)  # raises ValueError before the work begins
     chosen = [BENCHMARK_SETS[name] for name in dict.fromkeys(sets)]
