@@ -127,10 +127,8 @@ def learn_automaton(
     # the automaton to learn, and the options
     folder = folder_of("learn-automaton", automaton, options.get("order")) if out is None else Path(out)
     check_folder("--out", folder)
-    own = {name: value for name, value in options.items() if value is not None}
-    given, automaton = automaton, find_automaton(automaton, options.get("order"))
-    config = HintConfig.of(automaton, automaton=_name_of(given, options.get("order")), **own)
-    automaton = helped(automaton)
+    config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
+    given, automaton = automaton, helped(find_automaton(automaton, options.get("order")))
     split = separated(automaton)
     with alone_in(folder):
         run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
@@ -240,8 +238,7 @@ def compile_automaton(
 
     folders = {"--out": out, "--export-proof": export_proof, "--coq": coq, "--coq-proof": coq_proof}
     for option, folder in folders.items():
-        if folder is not None:
-            check_folder(option, Path(folder))
+        check_folder(option, folder)
     given, automaton = automaton, find_automaton(automaton, order)
     proof = None
     if coq_proof is not None:
