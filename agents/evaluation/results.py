@@ -12,6 +12,7 @@ from maze_nca_gym.support.files import user_path
 from maze_nca_gym.support.options import checked
 from maze_nca_gym.support.pictures import beside_results
 
+from ..policies.policy import Policy
 from .cells import Result
 from .figure_options import FIGURE_FORMATS, FIGURES, FigureFormat, FigureWidth
 from .records import CSV, Results
@@ -23,11 +24,13 @@ class EvaluationResults(Results[Result]):
 
     Attributes:
         rows: the results.
+        policies: the policies that are measured, by name.
         configuration: the options, JSON-serialisable.
         seconds: the time that the evaluation took.
         missing: (policy, name of the set) of each result that is still missing.
     """
 
+    policies: Mapping[str, Policy]
     configuration: Mapping[str, Any]
     seconds: float
     missing: tuple[tuple[str, str], ...] = ()

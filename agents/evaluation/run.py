@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -98,8 +99,7 @@ def evaluate(
     from .iterations import keep_iterations
     from .results import EvaluationResults
 
-    if out is not None:
-        check_folder("--out", Path(out))
+    check_folder("--out", out)
     sources = by_label(policies)
     named = load_all(sources, device)
     task = common_task(named)
@@ -113,6 +113,8 @@ def evaluate(
         check(bool(kinds and inner), "families and sizes must name at least one each")
         most = n or DEFAULT_N
         sets = [test_levels(kind, size, task, min(most, most_levels(size))) for kind in kinds for size in inner]
+        if find_iterations:
+            keep_iterations(named, sources, kinds)
     else:
         name, loaded = describe_source(levels), first_levels(levels, n, task)
         size = max(loaded.tiles.shape[1:]) - (2 if has_border(loaded.tiles).all() else 0)
@@ -129,17 +131,15 @@ def evaluate(
         "stability": stability,
         "device": str(next(iter(named.values())).device),
     }
-    if find_iterations:
-        keep_iterations(named, sources, list(dict.fromkeys(families)))
     cells = prepare(named, sets, steps)
     begin = time.perf_counter()
-    results = EvaluationResults((), configuration, 0.0)
+    results = EvaluationResults((), named, configuration, 0.0)
     try:
         for i, cell in enumerate(cells, 1):
             with naming_memory(f"--batch {batch}", configuration["device"]):
                 row = measure_cell(cell, f"{i}/{len(cells)}", stability, batch, list(dict.fromkeys(metrics)))
             missing = tuple((later.name, later.levels.config["name"]) for later in cells[i:])
-            results = EvaluationResults((*results.rows, row), configuration, time.perf_counter() - begin, missing)
+            results = replace(results, rows=(*results.rows, row), seconds=time.perf_counter() - begin, missing=missing)
             if out is not None:
                 results.save_numbers(out)
             n_levels = row.evaluation.n_levels

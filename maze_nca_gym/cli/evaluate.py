@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from maze_nca_gym.agents import evaluate
 from maze_nca_gym.agents.evaluation import DEFAULT_N
 from maze_nca_gym.agents.policies.guarantees import DRAWINGS
-from maze_nca_gym.agents.policies.registry import named_policies
 from maze_nca_gym.cli.output import FAILED, complain, tell
 from maze_nca_gym.mazes.scoring import MINIBATCH
 from maze_nca_gym.support.tables import Table, percent
@@ -36,12 +35,11 @@ def run(
     from maze_nca_gym.agents.evaluation.figure_options import FIGURES
     from maze_nca_gym.agents.policies.policy import cost_note
 
-    named = named_policies(policies)
     results = evaluate(policies, out=out, format=format, **options)
     _print_results(results, details)
     if options.get("n") is None and options.get("levels") is None:
         print(f"measured on the first {DEFAULT_N} levels of each set; --n 8192 takes whole sets")
-    for name, policy in named.items():
+    for name, policy in results.policies.items():
         if policy.output in DRAWINGS:
             print(f"{name} {DRAWINGS[policy.output].note}")
         if policy.engine_hints.passes > 1:
