@@ -105,8 +105,12 @@ def find_by_digest(digest: str, task: str) -> Automaton:
     Raises:
         ValueError: no such automaton is known.
     """
-    solve = find_task(task).solve
-    for automaton in (*automata_of(task), *([grown(task)] if isinstance(solve, Fixpoint) else [])):
+    question, order = split_order(task)
+    registered = [automaton for automaton in AUTOMATA.values() if task in automaton.tasks]
+    of_question = [automaton for automaton in AUTOMATA.values() if question != task and question in automaton.tasks]
+    ordered = [automaton.ordered(order) for automaton in of_question if automaton.in_order is not None]
+    generated = [grown(task)] if isinstance(find_task(task).solve, Fixpoint) else []
+    for automaton in (*registered, *ordered, *generated):
         if automaton.digest == digest:
             return automaton
     if (task, digest) in _MADE:
@@ -115,12 +119,3 @@ def find_by_digest(digest: str, task: str) -> Automaton:
         f"the network follows an automaton whose rules have the digest {digest[:12]}..., and no known automaton of the "
         f"task {task} has these rules: give `certify` the `automaton`, or import the module that registers it"
     )
-
-
-def automata_of(task: str) -> list[Automaton]:
-    """Return all registered automata of a task, in the task's order of directions."""
-    question, order = split_order(task)
-    same = [automaton for automaton in AUTOMATA.values() if task in automaton.tasks]
-    may_be_ordered = [automaton for automaton in AUTOMATA.values() if automaton.in_order is not None]
-    other = [automaton for automaton in may_be_ordered if question != task and question in automaton.tasks]
-    return same + [automaton.ordered(order) for automaton in other]
