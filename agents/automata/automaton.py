@@ -332,10 +332,15 @@ class Automaton:
             rows[signal] = [channels.index(each) for each in of_signal]
         return rows
 
-    @cached_property
+    @property
     def terms(self) -> Mapping[Any, Term]:
         """The rule of each signal as a term."""
-        return ReadOnly({signal: term_of(self.rules[signal]) for signal in self.signals})
+        return cast("Mapping[Any, Term]", self.rules)
+
+    @property
+    def fact(self) -> Term | None:
+        """The invariant as a term, or None without an invariant."""
+        return cast("Term | None", self.invariant)
 
     @cached_property
     def tape(self) -> Tape:

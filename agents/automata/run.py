@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from maze_nca_gym.mazes.orders import with_order
 from maze_nca_gym.mazes.tasks import find_task
-from maze_nca_gym.mazes.terms import TileKind, term_of
+from maze_nca_gym.mazes.terms import TileKind
 from maze_nca_gym.support.keywords import HintOptions, Unpack
 from maze_nca_gym.support.names import printable
 from maze_nca_gym.support.options import (
@@ -347,7 +347,7 @@ def _is_correct(automaton: Automaton, task: str, bound: StepBound) -> bool:
     from .proving.proof import prove
 
     other, rules = find_task(task), [*automaton.terms.values()]
-    rules += [] if automaton.invariant is None else [term_of(automaton.invariant)]
+    rules += [] if automaton.fact is None else [automaton.fact]
     # the automaton may read kinds of tile that this task lacks, or have signals of several answers with other names
     kinds = [leaf.seen for rule in rules for leaf in rule.leaves if isinstance(leaf.seen, TileKind)]
     fits = max(kinds, default=0) < other.n_tiles and other.answers in (automaton.problem.answers, other.answers[:1])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from maze_nca_gym.mazes.facts import at_least
-from maze_nca_gym.mazes.terms import Term, TileKind, term_of
+from maze_nca_gym.mazes.terms import Term, TileKind
 from maze_nca_gym.support.options import check
 
 from ..automaton import Automaton, NotCovered
@@ -258,10 +258,9 @@ def printed_definitions(model: NCA, automaton: Automaton) -> dict[str, str]:
         NotCovered: a rule or a network that the theory does not cover.
     """
     network, parts = printed_network(model, automaton)
-    invariant = automaton.invariant
+    fact = automaton.fact
     # an invariant that excludes nothing is not needed
-    supposed = invariant is not None and find_worlds(automaton).assumed
-    invariants = [printed_rule(term_of(invariant))] if invariant is not None and supposed else []
+    invariants = [printed_rule(fact)] if fact is not None and find_worlds(automaton).assumed else []
     return {
         "its_rules": printed_automaton(automaton),
         "its_network": network,

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cache, reduce
 from operator import and_, invert, or_, xor
 
-from maze_nca_gym.mazes.terms import Term, TileKind, Weighed, term_of
+from maze_nca_gym.mazes.terms import Term, TileKind, Weighed
 from maze_nca_gym.mazes.text import words
 
 from ..automaton import Automaton, scaled
@@ -109,7 +109,7 @@ def _slowed(
     names = [*own, *(name for name in rules if name not in own)]
     enumeration: type[IntEnum] = IntEnum(f"{automaton.signals.__name__}Helped", names, start=0)  # type: ignore[misc]
     pace = 1 + latest
-    invariant, kinds = automaton.invariant, [kind.name for kind in automaton.problem.kinds]
+    kinds = [kind.name for kind in automaton.problem.kinds]
     slow = replace(
         automaton,
         signals=enumeration,
@@ -120,7 +120,7 @@ def _slowed(
             *(tuple(enumeration[s.name] for s in part) for part in automaton.parts),
             *((enumeration[n],) for n in names[len(own) :]),
         ),
-        invariant=None if invariant is None else _renamed(term_of(invariant), enumeration),
+        invariant=None if automaton.fact is None else _renamed(automaton.fact, enumeration),
         theorem=None,
         in_order=None,
         slows=automaton,

@@ -22,7 +22,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, hstack
 
 from maze_nca_gym.mazes.rules import threshold
-from maze_nca_gym.mazes.terms import Rule, Term, TileKind, term_of
+from maze_nca_gym.mazes.terms import Rule, Term, TileKind
 
 from ..automaton import Automaton, NotCovered
 from .bounds import Doubles, combinations
@@ -257,7 +257,7 @@ def separated(automaton: Automaton) -> Automaton:
         pooled=tuple(new[signal][0] for signal in automaton.pooled),
         everywhere=tuple(part for signal in automaton.everywhere for part in new[signal]),
         parts=tuple(tuple(part for signal in group for part in new[signal]) for group in automaton.parts),
-        invariant=None if automaton.invariant is None else term_of(automaton.invariant).read_by(whole),
+        invariant=None if automaton.fact is None else automaton.fact.read_by(whole),
         theorem=None,  # it is about the signals before
         slows=None,
         pace=1,

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.mazes.terms import Bits, Term, term_of
+from maze_nca_gym.mazes.terms import Bits, Term
 
 from ..automaton import Automaton, NotCovered
 from .patches import KIND_BITS, Codes, is_seen, mask_of
@@ -122,8 +122,6 @@ class _Search:
     def __init__(self, automaton: Automaton) -> None:
         self.assumed = False
         self._automaton = automaton
-        self._rules = automaton.terms
-        self._invariant = None if automaton.invariant is None else term_of(automaton.invariant)
         self._counted = [signal for signal in automaton.everywhere if signal not in automaton.pooled]
 
     def world(self, everywhere: int, states: Mapping[int, Sequence[Codes]]) -> World:
@@ -139,9 +137,9 @@ class _Search:
             for kind, of_kind in states.items()
             if all(len(group) for group in of_kind)
         }
-        if self._invariant is None:
+        if self._automaton.fact is None:
             return world
-        allowed = self._where(self._invariant, world)
+        allowed = self._where(self._automaton.fact, world)
         self.assumed |= _n_states(allowed) < _n_states(world)
         return allowed
 
@@ -149,7 +147,7 @@ class _Search:
         """Yield the worlds that can follow, each after the code of the signals that are on everywhere in that world."""
         ways = [(0, world)]
         for signal in self._automaton.pooled:
-            rule, bit, shorter, ways = self._rules[signal], mask_of([signal]), ways, []
+            rule, bit, shorter, ways = self._automaton.terms[signal], mask_of([signal]), ways, []
             for code, before in shorter:
                 after = set().union(*self._after(before, [signal]).values())
                 # it is off only if its rule is off at every tile; for a rule that reads one tile, that excludes states
@@ -184,7 +182,7 @@ class _Search:
 
     def _after(self, world: World, signals: Sequence[IntEnum]) -> dict[int, set[int]]:
         """Return for each kind of tile the states, as codes, that some of its signals can have one iteration later."""
-        rules = {signal: self._rules[signal] for signal in signals}
+        rules = {signal: self._automaton.terms[signal] for signal in signals}
         parts = list(dict.fromkeys(part for rule in rules.values() for part in rule.local_parts))
         # many states of a neighbour have the same effect: all parts of the rules that read only this neighbour have the
         # same values. So the values are combined over the taps, not the states
@@ -199,28 +197,21 @@ class _Search:
             values = [np.ones(len(tiles), np.bool_), *(_value(part, tiles) for part in taps[tap])]
             return np.unique(np.stack(values, axis=1), axis=0)[:, 1:]
 
-        near = {tap: cases(tap, world) for tap in taps if tap != "C"}
-        return {kind: self._combined(rules, taps, {**near, "C": cases("C", [kind])}, kind) for kind in world}
-
-    def _combined(
-        self,
-        rules: Mapping[IntEnum, Term],
-        taps: Mapping[str, Sequence[Term]],
-        cases: Mapping[str, NDArray[np.bool_]],
-        kind: int,
-    ) -> set[int]:
-        """Return the states that rules give a tile of a kind, for all combinations of the cases of its taps."""
-        # an axis for each tap: what reads few of them stays small
-        shape = self._checked([len(cases[tap]) for tap in taps], kind, [*rules])
-        known: dict[Term, Bits] = {
-            part: cases[tap][:, number].reshape([-1 if axis == place else 1 for axis in range(len(shape))])
-            for place, (tap, seen) in enumerate(taps.items())
-            for number, part in enumerate(seen)
-        }
-        after = np.zeros(shape, np.int64)
-        for signal, rule in rules.items():
-            after |= rule.value(known).astype(np.int64) << KIND_BITS + signal
-        return set(np.unique(after).tolist())
+        near, after = {tap: cases(tap, world) for tap in taps if tap != "C"}, dict[int, set[int]]()
+        for kind in world:
+            # an axis for each tap: what reads few of them stays small
+            of_taps = {**near, "C": cases("C", [kind])}
+            shape = self._checked([len(of_taps[tap]) for tap in taps], kind, signals)
+            known: dict[Term, Bits] = {
+                part: of_taps[tap][:, number].reshape([-1 if axis == place else 1 for axis in range(len(shape))])
+                for place, (tap, seen) in enumerate(taps.items())
+                for number, part in enumerate(seen)
+            }
+            codes = np.zeros(shape, np.int64)
+            for signal, rule in rules.items():
+                codes |= rule.value(known).astype(np.int64) << KIND_BITS + signal
+            after[kind] = set(np.unique(codes).tolist())
+        return after
 
     def _where(self, truth: Term, world: World) -> World:
         """Return a world without the states for which an expression is false, no matter what the other groups hold."""

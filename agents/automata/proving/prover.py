@@ -191,8 +191,8 @@ class Prover:
 
     def invariant(self, picture: Picture, state: State, at: Place = CENTRE) -> Truth:
         """Return whether the invariant holds for a tile, see `Steps`."""
-        assert self._automaton.invariant is not None
-        return term_of(self._automaton.invariant).read_by(read_at(picture, at, state))
+        assert self._automaton.fact is not None
+        return self._automaton.fact.read_by(read_at(picture, at, state))
 
     def lemmas(self) -> Iterator[Lemma]:
         """Yield the steps of the proof."""
@@ -294,11 +294,10 @@ class Prover:
         for signal, rule in original.terms.items():
             claim = f"{signal.name} is what its rule says of {pace} iterations before"
             yield self._lemma("signal", claim, after(CENTRE)[signals[signal.name]] == rule.read_by(see), inside)
-        if self._automaton.invariant is not None and original.invariant is not None:
+        if self._automaton.fact is not None and original.fact is not None:
             claim = f"the invariant is that of {original.name}"
-            yield self._lemma(
-                "invariant", claim, self.invariant(picture, before) == term_of(original.invariant).read_by(see), inside
-            )
+            same = self.invariant(picture, before) == original.fact.read_by(see)
+            yield self._lemma("invariant", claim, same, inside)
 
     def _answers(self) -> Iterator[tuple[Truth, Truth]]:
         """Yield for each answer whether the tile is part of it, and whether the answer is due after the next
