@@ -13,7 +13,7 @@ from .config import TrainingConfig, changed, register_preset
 from .presets import PRESETS
 
 if TYPE_CHECKING:
-    from .loop import LEVELS, Intervals, Report, run_updates
+    from .loop import LEVELS, Report, run_updates
     from .processes import Workers, find_workers
     from .state import MODEL, TrainingState
     from .updates import Diverged
@@ -23,7 +23,6 @@ __all__ = [
     "MODEL",
     "PRESETS",
     "Diverged",
-    "Intervals",
     "Report",
     "TrainingConfig",
     "TrainingState",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from maze_nca_gym.mazes.scoring import score
@@ -36,26 +35,13 @@ offspring so far and `evolution_seconds`, their part of `seconds`.
 """
 
 
-@dataclass(frozen=True)
-class Intervals:
-    """The intervals at which a training run logs metrics, validates the model and saves a checkpoint.
-
-    Attributes:
-        log: updates between two lines of metrics.
-        validate: updates between two validations, a multiple of `log`.
-        save: least number of seconds between two checkpoints.
-    """
-
-    log: int = 25
-    validate: int = 250
-    save: float = 60.0
-
-
 def run_updates(
     state: TrainingState,
     run: RunFolder,
     workers: Workers,
-    intervals: Intervals,
+    log_every: int = 25,
+    validate_every: int = 250,
+    save_every: float = 60.0,
     report: Report = lambda line, policy: None,
 ) -> None:
     """Make all updates that are left.
@@ -65,7 +51,9 @@ def run_updates(
         run: the folder, which receives the checkpoint and `model.safetensors`, and at the end `population.npz` of
             levels that evolve.
         workers: the workers that share the work.
-        intervals: the intervals between events.
+        log_every: updates between two lines of metrics.
+        validate_every: updates between two validations, a multiple of `log_every`.
+        save_every: least number of seconds between two checkpoints.
         report: receives the metrics, where this process writes.
 
     Raises:
@@ -91,7 +79,7 @@ def run_updates(
             save_model(state.best_model, run.path / MODEL)
 
     with (
-        run.loop(save, intervals.save, workers.any) as between,
+        run.loop(save, save_every, workers.any) as between,
         tf32(False, workers.device),  # but for the products of the network, see `updates.compute_gradients`
         made_ahead(stream, state.update) as batches,
     ):
@@ -100,7 +88,7 @@ def run_updates(
             began = time.perf_counter()
             update(state, batch, workers)
             is_last = state.update == config.n_updates
-            is_due, pauses = is_last or state.update % intervals.log == 0, False
+            is_due, pauses = is_last or state.update % log_every == 0, False
             if is_due:
                 read_losses(state)  # waits for the GPU, so that the time below is that of finished updates
             seconds = time.perf_counter() - began
@@ -117,7 +105,7 @@ def run_updates(
                 if evolution is not None:
                     line |= {"evolution_seconds": evolution.seconds, "n_rounds": float(evolution.n_rounds)}
                     line |= evolution.population.statistics()
-                policy = state.best_model if is_last or state.update % intervals.validate == 0 else None
+                policy = state.best_model if is_last or state.update % validate_every == 0 else None
                 try:
                     report(line if policy is None else line | validate(policy, held_out), policy)
                 except Pause:

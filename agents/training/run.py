@@ -101,7 +101,7 @@ def train(
     from ..policies.weights import load_model
     from ..rollouts.pytorch import learning_on
     from .compiling import check_compile, compile_if_faster
-    from .loop import Intervals, run_updates
+    from .loop import run_updates
     from .processes import find_workers, usable_cores
     from .reports import FILES, find_tensorboard, reporting
     from .state import MODEL, TrainingState
@@ -109,7 +109,7 @@ def train(
 
     multiple = f"validate_every must be a multiple of log_every {log_every}, got {validate_every}"
     check(validate_every % log_every == 0, multiple)
-    folder, intervals = folder_of(preset, out), Intervals(log_every, validate_every, save_every)
+    folder = folder_of(preset, out)
     check_folder("--out", folder)
     config = changed(preset, **options)
     workers = find_workers(device, "--pool-retry" if config.pool_retry is not None else "")
@@ -158,13 +158,13 @@ def train(
         if run.continues:
             state.save(run)  # before the description: if it is interrupted here, the finished run is still one
         run.begin(_describe(preset if isinstance(preset, str) else "fast", run, state, workers), state.update)
-        checkpoint = run.path / CHECKPOINT
+        checkpoint, every = run.path / CHECKPOINT, (log_every, validate_every, save_every)
         try:
             if run.writes:
                 with reporting(run, state.stream, state.update, on_update, tensorboard=tensorboard) as report:
-                    run_updates(state, run, workers, intervals, report)
+                    run_updates(state, run, workers, *every, report)
             else:
-                run_updates(state, run, workers, intervals)
+                run_updates(state, run, workers, *every)
         except Diverged as error:
             advice = "try a lower --learning-rate, with another --out"
             earlier = f"{checkpoint} is from before; " if checkpoint.exists() else ""

@@ -30,7 +30,7 @@ from training_runs import ACCEL, ALONE, CPU, POOL, loaded, opened, tiny
 
 from maze_nca_gym.agents.rollouts.fused.function import compiled
 from maze_nca_gym.agents.runs import CHECKPOINT, asked_to_stop
-from maze_nca_gym.agents.training import Intervals, TrainingConfig, TrainingState, data, run_updates
+from maze_nca_gym.agents.training import TrainingConfig, TrainingState, data, run_updates
 from maze_nca_gym.mazes._kernels.compiling import compile_all
 
 with suppress(ImportError):  # optional, for several processes
@@ -64,7 +64,7 @@ def train_in(folder: Path, config: TrainingConfig, save: float, out: TextIO) -> 
         run = opened(folder, config)
         state = TrainingState.start(config, CPU)
         state.restore(run, CPU)
-        run_updates(state, run, ALONE, Intervals(log=1, validate=150, save=save), report)
+        run_updates(state, run, ALONE, report=report, log_every=1, validate_every=150, save_every=save)
 
 
 def fork(work: Callable[[TextIO], object]) -> tuple[int, TextIO]:

@@ -16,7 +16,7 @@ import torch
 from training_runs import ACCEL, POOL, content, loaded, opened, tiny
 
 from maze_nca_gym.agents.runs import CHECKPOINT
-from maze_nca_gym.agents.training import Diverged, Intervals, TrainingState, find_workers, loop, run_updates
+from maze_nca_gym.agents.training import Diverged, TrainingState, find_workers, loop, run_updates
 
 CONFIGS = {
     "fresh": tiny(),
@@ -56,8 +56,10 @@ def main(folder: Path) -> None:
                 state,
                 run,
                 workers,
-                Intervals(log=1, validate=100, save=0),
-                lambda line, policy, updates=updates: updates.append(line["update"]),
+                log_every=1,
+                validate_every=100,
+                save_every=0,
+                report=lambda line, policy, updates=updates: updates.append(line["update"]),
             )
         except (Diverged, KeyboardInterrupt, ValueError) as error:
             end = f"{type(error).__name__} {error}".replace(f" from {run_folder / CHECKPOINT}", "")
@@ -68,7 +70,7 @@ def main(folder: Path) -> None:
         if name == "stopped":
             workers.any(False)  # waits until the first process has written its checkpoint
             state = loaded(folder / name / "0", config, workers.device)
-            run_updates(state, run, workers, Intervals(save=0))
+            run_updates(state, run, workers, save_every=0)
             state.seconds = 0.0
             content(state, run_folder)
 

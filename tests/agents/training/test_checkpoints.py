@@ -10,7 +10,7 @@ from training_runs import ACCEL, ALONE, EVOLVING, POOL, content, loaded, make_up
 
 from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.agents.runs import CHECKPOINT, DESCRIPTION
-from maze_nca_gym.agents.training import MODEL, Intervals, run_updates
+from maze_nca_gym.agents.training import MODEL, run_updates
 
 RUNS = {
     "fresh levels": {},
@@ -75,7 +75,7 @@ def test_training_through_the_loop_is_training_by_hand(tmp_path):
     by_hand = started(**POOL, ema_decay=0.9)
     make_updates(by_hand, 12)
     state = started(**POOL, ema_decay=0.9)
-    train_in(tmp_path / "run", state, Intervals(log=5, validate=10))
+    train_in(tmp_path / "run", state, log_every=5, validate_every=10)
     again = loaded(tmp_path / "run", state.config)
     assert again.seconds == state.seconds > 0
     again.seconds = 0.0
@@ -129,7 +129,7 @@ def test_training_on_a_full_disk_ends_with_the_reason(tmp_path):
     state = started()
     run = opened(tmp_path, state.config)
     with files_end_at(2000), pytest.raises(OSError, match="File too large"):
-        run_updates(state, run, ALONE, Intervals())
+        run_updates(state, run, ALONE)
     assert [path.name for path in tmp_path.iterdir()] == [DESCRIPTION]
 
 

@@ -10,7 +10,7 @@ from tables import for_each
 from training_runs import ACCEL, ALONE, EVOLVING, content, loaded, make_updates, opened, started, tiny, train_in
 
 from maze_nca_gym.agents.rollouts import Batch, rollout
-from maze_nca_gym.agents.training import LEVELS, Intervals, TrainingState, evolving_levels
+from maze_nca_gym.agents.training import LEVELS, TrainingState, evolving_levels
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.evolving_levels import EvolvingLevels, measured_by, score_levels
 from maze_nca_gym.mazes import mutation
@@ -176,7 +176,7 @@ def test_held_out_offspring_never_enter(monkeypatch, task):
 def test_metrics_describe_the_population_and_it_is_saved(tmp_path):
     state, lines = started(**EVOLVING, ema_decay=0.9), []
     first = state.evolution.population.statistics()
-    train_in(tmp_path, state, Intervals(log=3, validate=6), report=lambda line, policy: lines.append(line))
+    train_in(tmp_path, state, log_every=3, validate_every=6, report=lambda line, policy: lines.append(line))
     assert [line["update"] for line in lines] == [3, 6, 9, 12]
     for line in lines:
         assert first.keys() <= line.keys()

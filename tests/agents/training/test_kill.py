@@ -21,7 +21,7 @@ from training_runs import ALONE, content, loaded, opened, started, train_in
 
 from maze_nca_gym.agents.policies.weights import load_model
 from maze_nca_gym.agents.runs import CHECKPOINT, DESCRIPTION, Line, asked_to_stop, stopping
-from maze_nca_gym.agents.training import LEVELS, MODEL, Diverged, Intervals, Report, TrainingState, loop, run_updates
+from maze_nca_gym.agents.training import LEVELS, MODEL, Diverged, Report, TrainingState, loop, run_updates
 from maze_nca_gym.agents.training.reports import reporting
 
 PROGRAM = [sys.executable, str(Path(interrupted_run.__file__))]
@@ -109,7 +109,7 @@ def stops_at(update: int, number: int) -> Report:
 def test_the_current_update_is_finished_and_saved(number, tmp_path):
     state, handlers = started(), [signal.getsignal(one) for one in stopping.SIGNALS]
     with pytest.raises(KeyboardInterrupt):
-        train_in(tmp_path, state, Intervals(log=1, validate=100, save=3600), report=stops_at(5, number))
+        train_in(tmp_path, state, log_every=1, validate_every=100, save_every=3600, report=stops_at(5, number))
     assert [signal.getsignal(one) for one in stopping.SIGNALS] == handlers
     assert state.update == loaded(tmp_path, state.config).update == 5
     model = load_model(tmp_path / MODEL)
@@ -118,7 +118,7 @@ def test_the_current_update_is_finished_and_saved(number, tmp_path):
 
 def test_a_run_stopped_after_its_last_update_is_finished(tmp_path):
     state = started()
-    train_in(tmp_path, state, Intervals(log=1, validate=100), report=stops_at(12, signal.SIGINT))
+    train_in(tmp_path, state, log_every=1, validate_every=100, report=stops_at(12, signal.SIGINT))
     assert loaded(tmp_path, state.config).update == 12
 
 
@@ -156,7 +156,7 @@ def test_a_schedulers_handler_runs_after_the_checkpoint(tmp_path, number):
     before = signal.signal(number, queue_again)
     try:
         with pytest.raises(SystemExit):
-            train_in(tmp_path, state, Intervals(log=1, validate=100, save=3600), report=stops_at(5, number))
+            train_in(tmp_path, state, log_every=1, validate_every=100, save_every=3600, report=stops_at(5, number))
         assert signal.getsignal(number) == queue_again
     finally:
         signal.signal(number, before)
@@ -188,7 +188,7 @@ def test_an_interrupted_run_has_the_same_metrics(tmp_path, monkeypatch, without_
     monkeypatch.setattr(
         loop, "time", SimpleNamespace(monotonic=time.monotonic, perf_counter=itertools.count().__next__)
     )
-    plain, intervals = loop.update, Intervals(log=5, validate=10, save=3600)
+    plain, intervals = loop.update, {"log_every": 5, "validate_every": 10, "save_every": 3600}
 
     def interrupted(state: TrainingState, *arguments) -> float:
         if state.update == 7:
@@ -198,7 +198,7 @@ def test_an_interrupted_run_has_the_same_metrics(tmp_path, monkeypatch, without_
     def go_on(folder: Path, state: TrainingState) -> None:
         run = opened(folder, state.config)
         with reporting(run, state.stream, state.update) as report:
-            run_updates(state, run, ALONE, intervals, report)
+            run_updates(state, run, ALONE, report=report, **intervals)
 
     for name in ("whole", "pieces"):
         folder, state = tmp_path / name, started()
@@ -250,11 +250,11 @@ def test_training_in_another_thread(tmp_path):
 def test_a_run_that_explodes_leaves_the_checkpoint_before(save, tmp_path):
     state = started(learning_rate=10.0, ema_decay=0.9)
     with pytest.raises(Diverged, match=r"before update [0-9]+ the loss was [0-9.e+]+, the norm of its gradient "):
-        train_in(tmp_path, state, Intervals(log=1, validate=100, save=save))
+        train_in(tmp_path, state, log_every=1, validate_every=100, save_every=save)
     checkpoint = loaded(tmp_path, state.config)
     assert checkpoint.update == (state.update if save == 0 else 0)
     assert 0 < state.update < 12
     load_model(tmp_path / MODEL)
     assert {path.name for path in tmp_path.iterdir()} == {DESCRIPTION, CHECKPOINT, MODEL}
     with pytest.raises(Diverged):
-        train_in(tmp_path, checkpoint, Intervals(log=1, validate=100, save=save))
+        train_in(tmp_path, checkpoint, log_every=1, validate_every=100, save_every=save)

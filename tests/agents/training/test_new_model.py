@@ -12,7 +12,7 @@ from training_runs import CPU, POOL, loaded, tiny, train_in
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.policies.architectures import ARCHITECTURES
 from maze_nca_gym.agents.policies.weights import model_class, register_model
-from maze_nca_gym.agents.training import MODEL, Intervals, TrainingConfig, TrainingState, changed
+from maze_nca_gym.agents.training import MODEL, TrainingConfig, TrainingState, changed
 from maze_nca_gym.agents.training.options import GIVEN
 from maze_nca_gym.support.options import options_of, options_of_call
 
@@ -52,7 +52,7 @@ def test_a_custom_model_with_an_option_is_trained_saved_and_loaded(registered, t
     assert config.model_options == {"hidden": 12, "slope": 0.25}
     assert TrainingConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
     assert changed(config, hidden=3).make_model().first.out_channels == 3
-    train_in(tmp_path, TrainingState.start(config, CPU), Intervals(log=2, validate=2))
+    train_in(tmp_path, TrainingState.start(config, CPU), log_every=2, validate_every=2)
     policy = load(str(tmp_path / MODEL))
     assert (type(policy), policy.first.out_channels, policy.slope) == (registered, 12, 0.25)
     state = loaded(tmp_path, config)

@@ -17,7 +17,7 @@ from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.rollouts import pytorch
 from maze_nca_gym.agents.runs import Line
 from maze_nca_gym.agents.training import Diverged, TrainingState, Workers, loop
-from maze_nca_gym.agents.training.loop import Intervals, run_updates
+from maze_nca_gym.agents.training.loop import run_updates
 from maze_nca_gym.agents.training.optimisers import SOAP
 
 FEW = ("pools in bfloat16", "soap", "evolving")
@@ -56,7 +56,7 @@ def test_the_loop_waits_only_for_lines_and_checkpoints(gpu: SimulatedGpu, tmp_pa
         lines.append(int(line["update"]))
         assert line["loss"] > 0
 
-    run_updates(state, opened(tmp_path, state.config), Workers(GPU), Intervals(log=3, validate=6), report)
+    run_updates(state, opened(tmp_path, state.config), Workers(GPU), report=report, log_every=3, validate_every=6)
     assert lines == [3, 6]
     n_adam = 2 * len(list(state.model.parameters()))
     n_checks = gpu.n_reads - len(lines) - 2 * n_tensors - n_adam
@@ -82,7 +82,7 @@ def test_only_products_of_the_network_are_in_tf32(
     for where, name in ((pytorch.PyTorch, "__call__"), (torch.Tensor, "backward"), (SOAP, "step"), (loop, "validate")):
         watch(where, name)
     config = tiny(precision=precision, optimiser="soap", n_updates=1)
-    run_updates(TrainingState.start(config, GPU), opened(tmp_path, config), Workers(GPU), Intervals(log=1, validate=1))
+    run_updates(TrainingState.start(config, GPU), opened(tmp_path, config), Workers(GPU), log_every=1, validate_every=1)
     learns = {precision == "tf32"}
     assert settings == {"__call__": learns | {False}, "backward": learns, "step": {False}, "validate": {False}}
     assert tf32_allowed() == before
@@ -93,7 +93,7 @@ def test_a_run_that_diverges_ends_at_the_next_line(gpu: SimulatedGpu, tmp_path: 
     with torch.no_grad():
         state.model.biases[0][0] = 1e9
     with pytest.raises(Diverged, match="before update 1 the loss was"):
-        run_updates(state, opened(tmp_path, state.config), Workers(GPU), Intervals(log=3, validate=6))
+        run_updates(state, opened(tmp_path, state.config), Workers(GPU), log_every=3, validate_every=6)
     assert state.update == 3
     assert loaded(tmp_path, state.config).update == 0
 
@@ -121,5 +121,5 @@ def test_several_gpus_agree_on_an_end_only_at_lines(gpu: SimulatedGpu, tmp_path:
             return torch.cat([share, share])
 
     state = TrainingState.start(small("fast"), GPU)
-    run_updates(state, opened(tmp_path, state.config), Pair(GPU), Intervals(log=2, validate=6))
+    run_updates(state, opened(tmp_path, state.config), Pair(GPU), log_every=2, validate_every=6)
     assert updates == [2, 4]

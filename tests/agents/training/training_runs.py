@@ -10,7 +10,7 @@ import torch
 
 from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.runs import CHECKPOINT, RunFolder
-from maze_nca_gym.agents.training import Intervals, TrainingConfig, TrainingState, Workers, changed, run_updates
+from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed, run_updates
 from maze_nca_gym.agents.training.device_batch import DeviceBatch
 from maze_nca_gym.agents.training.pool import Patience, StatePool
 from maze_nca_gym.agents.training.reports import FILES
@@ -72,9 +72,9 @@ def opened(folder: Path, config: TrainingConfig, **options: Any) -> RunFolder:
     return run
 
 
-def train_in(folder: Path, state: TrainingState, intervals: Intervals | None = None, **options: Any) -> TrainingState:
+def train_in(folder: Path, state: TrainingState, **options: Any) -> TrainingState:
     """Make all remaining updates of a run."""
-    run_updates(state, opened(folder, state.config), ALONE, intervals or Intervals(), **options)
+    run_updates(state, opened(folder, state.config), ALONE, **options)
     return state
 
 
