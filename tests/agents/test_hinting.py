@@ -357,7 +357,7 @@ class TestCertificate:
             signal = HEALING.signals[name]
             kinds = network.kinds(signal)
             places = range(0, len(kinds.on), 97)
-            for row, (sign, bound) in product(range(2), ((1, kinds.bounds.high), (-1, kinds.bounds.low))):
+            for row, (sign, bound) in product(range(2), ((1, kinds.high), (-1, kinds.low))):
                 worst = np.array([network.worst(signal, kinds, place, row, sign) for place in places])
                 sums = sums_on(HEALING, policy, worst)[:, 2 * signal - 1 + row]
                 np.testing.assert_array_equal(sums, bound[places, row])

@@ -44,13 +44,6 @@ ROUNDING = 2.0**-24
 """Largest relative rounding error of one float32 operation."""
 
 
-class Bounds(NamedTuple):
-    """Lower and upper bounds of a network's sums, (P, R) float64 each, for P kinds of patch and R rows of weights."""
-
-    low: Doubles
-    high: Doubles
-
-
 class Reads(NamedTuple):
     """The bits of a tile's code that a rule reads at a tap."""
 
@@ -67,14 +60,15 @@ class Kinds(NamedTuple):
         codes: (P, taps) int64, the values of these bits.
         worlds: (P,) int64 indices of the worlds (sets of tile states that occur together) in which the patches occur.
         on: (P,) bool, the rule's result: whether its signal must be on next.
-        bounds: (P, R) float64 bounds of the sums over all patches of a kind.
+        low, high: (P, R) float64, lower and upper bounds of the sums of R rows of weights, over all patches of a kind.
     """
 
     reads: Sequence[Reads]
     codes: Codes
     worlds: Codes
     on: NDArray[np.bool_]
-    bounds: Bounds
+    low: Doubles
+    high: Doubles
 
 
 def weights_of(automaton: Automaton, model: Policy) -> tuple[Doubles, Doubles]:
@@ -194,7 +188,7 @@ class Network:
         # a rule that reads nothing tells no patches apart, so the bounds are over all patches of a world
         nothing = [Reads(0, False)] * len(self.automaton.taps)
         anything = self._kinds(nothing, [self.rows[self.automaton.pooled[-1]][0] + 1])
-        return float(anything.bounds.high.max())
+        return float(anything.high.max())
 
     def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
         """Return the patch of a kind with the largest or smallest sum, as the code of the tile at each tap.
@@ -237,9 +231,8 @@ class Network:
             sums.append(reduce(np.add, terms))
         low, high = np.concatenate(sums).swapaxes(0, 1)
         bias, rounding, patches = self._bias[rows], self._rounding[rows], np.concatenate(codes)
-        bounds = Bounds(low + bias - rounding, high + bias + rounding)
         on = np.zeros(1, np.bool_) if rule is None else rule.read_by(reading(self.automaton, patches))
-        return Kinds(reads, patches, np.concatenate(worlds), on, bounds)
+        return Kinds(reads, patches, np.concatenate(worlds), on, low + bias - rounding, high + bias + rounding)
 
     def _cases(self, world: World, tap: int, reads: Reads, rows: list[int]) -> dict[int, Doubles]:
         """Return the smallest and largest amounts that a world's tiles add to some rows at a tap, (2, R), by the bits

@@ -182,18 +182,18 @@ def _certificate(network: Network) -> Certificate:
     errors = dict.fromkeys(("answers", "pooled", "others"), 0.0)
     for signal, kinds in kinds_of_patch.items():
         group = "answers" if signal in automaton.answers else "pooled" if signal in automaton.pooled else "others"
-        low, high = (sums[kinds.on, -1] for sums in kinds.bounds)  # of the only channel, or of the difference
+        low, high = kinds.low[kinds.on, -1], kinds.high[kinds.on, -1]  # of the only channel, or of the difference
         errors[group] = float(max((high - 1).max(initial=errors[group]), (1 - low).max(initial=0.0)))
     # a channel that is off must be exactly 0. The ReLU makes any sum up to 0 exactly that, which ends all errors
-    silent = [kinds.bounds.high[~kinds.on, :2].max(initial=-np.inf) for kinds in kinds_of_patch.values()]
+    silent = [kinds.high[~kinds.on, :2].max(initial=-np.inf) for kinds in kinds_of_patch.values()]
     if automaton.pooled:
         silent.append(network.highest_maximum())
     return Certificate(
         n_patches=sum(len(kinds.on) for kinds in kinds_of_patch.values()),
         silent=float(max(silent)),
         # where a signal is on, the ReLU must not clip the second channel, or the pair's difference would change
-        least=min((float(kinds.bounds.low[kinds.on, 1].min()) for kinds in pairs if kinds.on.any()), default=0.0),
-        most=max((float(kinds.bounds.high[kinds.on, 1].max()) for kinds in pairs if kinds.on.any()), default=0.0),
+        least=min((float(kinds.low[kinds.on, 1].min()) for kinds in pairs if kinds.on.any()), default=0.0),
+        most=max((float(kinds.high[kinds.on, 1].max()) for kinds in pairs if kinds.on.any()), default=0.0),
         error=errors["others"],
         path_error=errors["answers"],
         pooled_error=errors["pooled"],
@@ -259,7 +259,7 @@ class _Worst(NamedTuple):
 def _wrong(network: Network, signal: IntEnum, most: int) -> Iterator[_Worst]:
     """Yield the worst patches for each error that a signal can make: a row, and whether its sums are too large."""
     kinds = network.kinds(signal)
-    on, low, high = kinds.on, kinds.bounds.low.T, kinds.bounds.high.T
+    on, low, high = kinds.on, kinds.low.T, kinds.high.T
     if len(low) == 1:
         ways = [(0, 1, np.where(on, high[0] - 1 - SLACK, high[0])), (0, -1, np.where(on, 1 - SLACK - low[0], -np.inf))]
     else:
