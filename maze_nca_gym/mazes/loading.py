@@ -41,7 +41,7 @@ from maze_nca_gym.mazes.levels import (
 )
 from maze_nca_gym.mazes.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
 from maze_nca_gym.mazes.tasks import Task, find_task
-from maze_nca_gym.support.files import path_of_format, user_path
+from maze_nca_gym.support.files import path_of_format
 from maze_nca_gym.support.names import did_you_mean, find, with_known
 
 TEXT, CSV, NPZ = ".txt", ".csv", ".npz"
@@ -114,16 +114,15 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike, task: str | Task = "s
     if not isinstance(levels, os.PathLike) and (not isinstance(levels, str) or "\n" in levels):
         tiles = read_tiles(levels, letters).copy()  # a copy, since the user may change the array later
         return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
-    levels = os.fspath(levels)
-    name = user_path(levels) if levels.startswith("~") else levels
+    name = os.path.expanduser(os.fspath(levels))
     if name in list_prefabs():
-        return LevelSet(prefab(str(name))[None], {"prefab": name})
+        return LevelSet(prefab(name)[None], {"prefab": name})
     if name in list_packs():
-        with pack_file(str(name)) as path:
+        with pack_file(name) as path:
             return LevelSet.load(path)
     if name in BENCHMARK_SETS:
-        return BENCHMARK_SETS[str(name)].levels()
-    test_set = find_test_set(str(name))
+        return BENCHMARK_SETS[name].levels()
+    test_set = find_test_set(name)
     if test_set is not None:
         return test_levels(*test_set, task)
     if os.path.isfile(name):  # unlike Path.is_file, no error if the text is too long for a name
@@ -133,12 +132,12 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike, task: str | Task = "s
         if suffix not in _READERS:
             raise ValueError(f"{name} is no file of levels, whose names end in {', '.join((TEXT, *_READERS))}")
         return _READERS[suffix](name)
-    drawing = str(name).replace(r"\n", "\n")  # as a shell passes it
+    drawing = name.replace(r"\n", "\n")  # as a shell passes it
     if set(drawing) <= {*letters, PATH_GLYPH, " ", "\n"} and drawing.strip() and not os.path.exists(name):
         return LevelSet(parse(drawing, letters)[None])
-    tests = [f"{family}-{str(name).rpartition('-')[2]}" for family in FAMILIES]
+    tests = [f"{family}-{name.rpartition('-')[2]}" for family in FAMILIES]
     known = [*list_prefabs(), *list_packs(), *BENCHMARK_SETS, *filter(find_test_set, tests)]
-    wrong = f"levels={str(name)!r} is neither a file, a known name nor a drawing of tiles {' '.join(letters)}"
+    wrong = f"levels={name!r} is neither a file, a known name nor a drawing of tiles {' '.join(letters)}"
     names = "known are the names that `maze-nca-gym levels list` prints, and test sets such as perfect-31, of "
     raise ValueError(with_known(wrong, did_you_mean(name, known, most=3), names + ", ".join(FAMILIES)))
 
