@@ -573,7 +573,8 @@ class TestBoard:
         first, further = both.markdown().split("## Further sets")
         assert "## maze-unique-30" in first
         (row,) = (line for line in further.splitlines() if line.startswith("| `small-9` |"))
-        assert row.endswith("| `shortest-path-bfs` | `nca-shortest-path-small` 50.0 (10 to 90) |")
+        assert "| `shortest-path-bfs` | `nca-shortest-path-small` | other solvers |" in further
+        assert row.endswith("| 100 | 50.0 (10 to 90) |  |")
 
     def test_published_results_appear_on_redrawn_sets_unless_the_original_exists(self):
         board = Board.load(DOCS)
@@ -607,6 +608,7 @@ class TestBoard:
         assert "mean and deviation of 2 seeds" in line.details
         assert "| mine |" in board.markdown(), "only names that can be loaded are in code font"
         assert "| `shortest-path-bfs` |" in board.markdown()
+        assert "\n| mine, mean of 2 seeds | " in board.sources()
         one, other, alone = board.rows
         less = replace(one, scores={OPTIMAL: one.scores[OPTIMAL]})
         for pair in ([less, other], [other, less]):  # only one of the seeds has the other scores

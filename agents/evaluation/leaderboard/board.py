@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -25,6 +25,7 @@ from .rows import (
     RESTARTED,
     REUSED,
     SUPERVISIONS,
+    UNSTATED,
     WHOLE,
     Measured,
     Published,
@@ -80,6 +81,8 @@ solvers of this package by supervision, where *first moves* includes *answers an
 tables of the sets also contain published solvers with search.
 """
 _FAIR = f"""
+† on other mazes of the same kind; *peak*: the checkpoint was selected on the test mazes.
+
 **Figures in a row share the score and, except for †, the mazes, but not always the training mazes.** For example, on
 Maze-Hard `nca-shortest-path` learned from generated mazes, and the published networks learned from 1,000 mazes of
 Maze-Hard. A second page lists the [sources]({SOURCES}): the training and the measurement behind each row.
@@ -111,20 +114,32 @@ _COUNTS = {
 _FURTHER = """\
 ## Further sets
 
-No results are published on these sets. The score is *{score}*. For each set the table lists the solvers that solve
-everything, and the percentage of each other solver.
+No results are published on these sets. Cells are percentages of the score *{score}*, with the 95 % interval of each
+percentage below 100. An empty cell was not measured.
 """
-_SOURCES = f"""# Leaderboard: sources
+_SOURCES = f"""\
+# Leaderboard: sources
 
-How each row of the [leaderboard]({PAGE}) was trained and measured, set by set. Made by `maze-nca-gym bench`. Each entry
-begins with the scores in percent.
+Use this page to check where a figure of the [leaderboard]({PAGE}) comes from, or to measure it again: search the page
+for the name of the solver. `maze-nca-gym bench` made the page.
 
-- **Measured here**: next come the number of instances (mazes or streams), the iterations on each maze and the time,
-  then the supervision with the training mazes, and the search.
-- **Published**: next come the moment of training (*last* is the end, and the *best moment on the test mazes* flatters
-  the solver), the number of trainings, the mazes on which the solver was measured, the supervision with the training
-  mazes, and the search. *From* names the publication, and *read* the part of it that we read.
+- **[Solvers measured here](#solvers-measured-here)** lists the training of each solver that this package measured.
+- **The section of a set** first lists these measurements: percentages, iterations on each maze, and seconds for all
+  mazes. Then it lists published results: their *source*, and the texts that were *read*. *As quoted* means that another
+  text quotes the figure.
+
+Facts about most published results of a set stand above their table, and the column *exceptions* lists deviations. These
+words have a special meaning:
+
+| fact | meaning |
+| --- | --- |
+| *checkpoint* | *last*: at the end; *validated*: the best on mazes that are not for tests; *best on the test mazes* |
+| *trainings* | the number of trainings whose mean is the figure |
+| *learns from* | the supervision, as on the leaderboard |
+| *search* | the search for an answer on each maze; *none* if an answer is a single run |
 """
+_CHECKPOINTS = {"peak": "best on the test mazes"}
+"""The values of `Published.reported` that the page of sources words in another way."""
 
 
 def _meanings(scores: Iterable[str]) -> str:
@@ -181,6 +196,62 @@ def _cell(line: Standing, score: str, name: str) -> str:
     return f"{line.text(score)[0]}: {', '.join(facts)}"
 
 
+def _percentages(line: Standing) -> str:
+    """Return all percentages of a line with their spreads, with the names of scores that share a percentage."""
+    scores_by_text: dict[str, list[str]] = {}
+    for score in line.values:
+        scores_by_text.setdefault("".join(line.text(score)), []).append(score)
+    if len(scores_by_text) == 1 < len(line.values):
+        return f"all scores {next(iter(scores_by_text))}"
+    return "; ".join(f"{', '.join(scores)} {text}" for text, scores in scores_by_text.items())
+
+
+def _measurements(name: str, rows: Sequence[Measured]) -> list[str]:
+    """Return the paragraphs about the rows of a set that were measured here."""
+    lines, cells, ns = lines_of(rows, ()), [], {row.n for row in rows}
+    for line in lines:
+        seeds = [row for row in rows if row.training == line.name]
+        first, seconds = seeds[0], sum(row.seconds or 0 for row in seeds) / len(seeds)
+        solver = _shown(line, name) + f", mean of {len(seeds)} seeds" * (len(seeds) > 1)
+        solver += f", on {first.n:,} {_instances(BENCHMARK_SETS[name])}" * (len(ns) > 1)
+        cost = ("", "") if first.n_steps is None else (f"{first.n_steps:,}", f"{seconds:,.0f}")
+        cells.append((solver, _percentages(line), *cost))
+    about = f"{_measured_on(BENCHMARK_SETS[name], rows).capitalize()}. Scores: {', '.join(lines[0].values)}."
+    return [about, Table(("solver", "percent", "iterations", "seconds"), cells, ("iterations", "seconds")).markdown()]
+
+
+def _publications(name: str, others: Sequence[Published]) -> list[str]:
+    """Return the paragraphs about the published results of a set."""
+    lines, facts = lines_of((), others), []
+    for line in lines:
+        entry = line.entry
+        assert isinstance(entry, Published)
+        facts.append(
+            {
+                "mazes": f"those of {entry.set}" if entry.mazes == "same" else "other mazes of the same kind",
+                "checkpoint": _CHECKPOINTS.get(entry.reported, entry.reported),
+                "trainings": str(entry.seeds or UNSTATED),
+                "learns from": entry.supervision,
+                "training mazes": entry.trained_on,
+                "search": entry.search or "none",
+                "source": entry.source,
+                "read": entry.read,
+            }
+        )
+    common = {fact: Counter(of[fact] for of in facts).most_common(1)[0] for fact in facts[0]}
+    shared = {fact: text for fact, (text, count) in common.items() if 2 * count > len(lines)}
+    columns, cells = [fact for fact in facts[0] if fact not in shared], []
+    for line, of in zip(lines, facts, strict=True):
+        exceptions = "; ".join(f"*{fact}*: {of[fact]}" for fact, text in shared.items() if of[fact] != text)
+        cells.append((_shown(line, name), _percentages(line), *(of[fact] for fact in columns), exceptions))
+    table = Table(("solver", "percent", *columns, "exceptions"), cells)
+    return [
+        "Published results. These facts hold, except where the table lists others:",
+        "\n".join(f"- *{fact}*: {escape(text, quote=False)}" for fact, text in shared.items()),
+        table.markdown(),
+    ]
+
+
 @dataclass(frozen=True, repr=False)
 class Board(Results[Measured]):
     """The results of a benchmark.
@@ -225,21 +296,30 @@ class Board(Results[Measured]):
         best = self.best()
         summary = [_BEST, best.markdown(), _FAIR] if best.rows else []
         scores_explained = ["## Scores", "", _meanings(shown), ""]
-        head = [_HEAD, *self._from_the_same_answers(), _EXPLANATION]
-        return "\n".join([*head, *summary, _PICTURE * picture, *scores_explained, *sections])
+        head = [_HEAD, *self._from_the_same_answers(), _EXPLANATION, *scores_explained]
+        return "\n".join([*head, *summary, _PICTURE * picture, *sections])
 
-    def _further(self, names: Iterable[str]) -> Table:
-        """Return a table of sets with a row for each set: the policies that solve everything, and the others."""
-        rows = []
+    def _further(self, names: Sequence[str]) -> Table:
+        """Return a table of sets with a row for each set, and a column for each solver that was measured on at least a
+        third of the sets."""
+        lines_of_sets = {}
         for name in names:
-            measured, benchmark = self.by_set()[name], BENCHMARK_SETS[name]
-            score = main_score(measured, ())
-            lines = [line for line in lines_of(measured, ()) if score in line.values]
-            solved = [_shown(line, name) for line in lines if line.values[score] == 100]
-            others = [f"{_shown(line, name)} {''.join(line.text(score))}" for line in lines if line.values[score] < 100]
-            mazes = f"{benchmark.stands_for}; {_measured_on(benchmark, measured)}"
-            rows.append((f"`{name}`", mazes, ", ".join(solved), ", ".join(others)))
-        return Table(("set", "mazes", "solved by", "others, in percent"), rows)
+            score = main_score(self.by_set()[name], ())
+            lines = [line for line in lines_of(self.by_set()[name], ()) if score in line.values]
+            lines_of_sets[name] = {
+                _shown(line, name): "100" if line.values[score] == 100 else "".join(line.text(score)) for line in lines
+            }
+        counts = Counter(solver for percentages in lines_of_sets.values() for solver in percentages)
+        columns = [solver for solver, count in counts.most_common() if 3 * count >= len(names)]
+        rows = []
+        for name, percentages in lines_of_sets.items():
+            benchmark, ns = BENCHMARK_SETS[name], {row.n for row in self.by_set()[name]}
+            others = ", ".join(f"{solver} {text}" for solver, text in percentages.items() if solver not in columns)
+            n = " to ".join(f"{n:,}" for n in sorted({min(ns), max(ns)}))
+            n += f" of {benchmark.n:,}" * (ns != {benchmark.n})
+            shown = (percentages.get(solver, "") for solver in columns)
+            rows.append((f"`{name}`", benchmark.stands_for, n, *shown, others))
+        return Table(("set", "mazes", "measured on", *columns, "other solvers"), rows)
 
     def best(self) -> Table:
         """Return a table of the sets with published results: for each set, its main score, the best published solver
@@ -278,21 +358,50 @@ class Board(Results[Measured]):
             f"**On Maze-Hard, networks of this package solve {moves} % of the mazes if they learn from the answers\n"
             "and from the moves that these answers contain. From the answers alone they solve\n"
             f"{alone} %, and the best published network without search solves {published_best} %.** A maze is solved\n"
-            "if the path is valid and optimal.\n",
+            f"if the path is valid and optimal. {self._other_sets()}\n",
             Table(("solver", "weights", "learns from", OPTIMAL), rows, ("weights", OPTIMAL)).markdown(),
-            "\n[Maze-Hard](maze-hard.md) explains the networks of this package and the fairness of the comparison.\n",
+            "\n*DLRU*: the network breaks ties as the labels of Maze-Hard do, in the order down, left, right, up.\n"
+            "[Maze-Hard](maze-hard.md) explains the networks of this package and the fairness of the comparison.\n",
         ]
+
+    def _other_sets(self) -> str:
+        """Return a sentence about the sets with published results, except Maze-Hard."""
+        others = [cells for cells in self.best().rows if cells[1] and not cells[0].startswith(f"[{_HARD}]")]
+        figures = [[float(cell.split(":")[0]) for cell in cells[1:] if cell] for cells in others]
+        n_reached = sum(published <= max(ours, default=0) for published, *ours in figures)
+        n = f"all {n_reached}" if n_reached == len(others) else f"{n_reached} of the {len(others)}"
+        return (
+            f"On {n} other sets with published\nresults, a solver of this package reaches the best published "
+            "percentage, if any supervision counts."
+        )
 
     def sources(self) -> str:
         """Return a Markdown page with the training and the measurement of each row, published results included."""
-        scores = {score for row in self.rows for score in row.scores}
-        page = [_SOURCES, _meanings(scores), ""]
-        for name, rows in self.by_set().items():
-            lines = lines_of(rows, published_beside(name))
-            page += [f"## {name}", "", '<details markdown="1">', f"<summary>{len(lines)} rows</summary>", ""]
-            page += [f"- {_shown(line, name)}: {escape(line.details, quote=False)}" for line in lines]
-            page += ["", "</details>", ""]
-        return "\n".join(page)
+        scores, by_set = {score for row in self.rows for score in row.scores}, self.by_set()
+        page = [_SOURCES, _meanings(scores), "## Solvers measured here", self._trainings().markdown()]
+        for name, rows in by_set.items():
+            page += [f"## {name}", *_measurements(name, rows)]
+            original = BENCHMARK_SETS[name].redraws
+            if others := published_beside(name):
+                is_above = original in by_set
+                page += (
+                    [f"Published results: see [{original}](#{original})."] if is_above else _publications(name, others)
+                )
+        return "\n\n".join(text.rstrip("\n") for text in page) + "\n"
+
+    def _trainings(self) -> Table:
+        """Return a table with the training of each measured solver, and its sets if rows of one solver differ."""
+        sets_of: dict[str, dict[tuple[str, str], dict[str, None]]] = {}
+        for row in self.rows:
+            search = f"; search: {row.search}" * bool(row.search)
+            texts = (row.learns_from, row.trained_on + search)
+            sets_of.setdefault(row.training, {}).setdefault(texts, {})[row.set] = None
+        shown = {row.training: _shown(line, row.set) for row in self.rows for line in lines_of([row], ())}
+        cells = []
+        for name, trainings in sets_of.items():
+            for texts, sets in trainings.items():
+                cells.append((shown[name] + f", on {', '.join(sets)}" * (len(trainings) > 1), *texts))
+        return Table(("solver", "learns from", "training mazes"), cells)
 
     def by_set(self) -> dict[str, list[Measured]]:
         """Return the rows by the name of their set, in the order of the sets; a set without rows is left out."""

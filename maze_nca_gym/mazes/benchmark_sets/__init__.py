@@ -156,7 +156,7 @@ def _all_sets() -> Iterator[BenchmarkSet]:
     for split, name in splits.items():
         yield BenchmarkSet(
             name=name,
-            stands_for=f"HRM's Maze-Hard itself, its {split} mazes; needs its files (bench --data)",
+            stands_for=f"the {original.N:,} {split} mazes of HRM's Maze-Hard; you need their files (bench --data)",
             source="HRM, arXiv 2506.21734; the same levels, read from its files",
             n=original.N,
             side=hard.SIDE,
