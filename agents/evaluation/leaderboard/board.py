@@ -370,9 +370,11 @@ class Board(Results[Measured]):
         figures = [[float(cell.split(":")[0]) for cell in cells[1:] if cell] for cells in others]
         n_reached = sum(published <= max(ours, default=0) for published, *ours in figures)
         n = f"all {n_reached}" if n_reached == len(others) else f"{n_reached} of the {len(others)}"
+        n_similar = sum("†" in cells[1] for cells in others)
         return (
             f"On {n} other sets with published\nresults, a solver of this package reaches the best published "
-            "percentage, if any supervision counts."
+            f"percentage, if any supervision counts.\nOn {n_similar} of these sets, the published figures are of other "
+            "mazes of the same kind (†)."
         )
 
     def sources(self) -> str:
