@@ -39,8 +39,8 @@ CLOCKS = {"network, s": BLUE, "search in Python, s": GREY, "compiled search, s":
 SECTION = """## The largest mazes
 
 A network that is proven correct was run on mazes of up to 8,192 x 8,192 tiles, on one core of a CPU. Its whole path
-equals the exact solution on {correct} of {all} mazes. Only the tiles next to a change were computed. [Question
-7](questions/largest-maze.md) discusses the result.
+equals the exact solution on {correct} of {all} mazes. Only the tiles next to a change were computed. [The
+largest maze](questions/largest-maze.md) discusses the result.
 
 ![Seconds against tiles](largest.png)
 
