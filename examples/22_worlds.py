@@ -1,6 +1,6 @@
 """Tasks given by rules: from its rules, each task gets an exact solver, a specification, and a proven automaton.
 
-    python examples/22_worlds.py        # all tasks; or with names of tasks
+    python examples/22_worlds.py        # all tasks that have a network; or with names of tasks
 
 The `solve` of each task is a fixpoint: rules switch relations on, round by round. `grown` derives an automaton whose
 signals are these relations. Only the automaton of the wave is written by hand.
