@@ -37,7 +37,7 @@ from maze_nca_gym.mazes.relations import (
     reached,
 )
 
-PAGE = (Path(__file__).parents[2] / "docs/proven.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/ghosts.md").read_text(encoding="utf-8")
 AROUND = [CENTRE, *DIRECTIONS]
 MADE = {
     "distance": [distance(Tile.SOURCE), distance(Tile.SOURCE, several=False), distance(3, ["UL", "R"], weights={0: 3})],
