@@ -1,9 +1,9 @@
 """The parts that all runs share: a folder, a progress bar, executors for many runs, and a way to stop early.
 
-folder      `RunFolder`: a run's description, metrics and checkpoint, and whether it can go on
-progress    a bar on a terminal, lines elsewhere
-executors   processes of this machine, or jobs of a cluster
-stopping    whether Ctrl-C or a scheduler's signal came
+folder      `RunFolder`: the description, metrics and checkpoint of a run, from which it can resume
+progress    a progress bar on a terminal, and lines of text elsewhere
+executors   calls in processes of this machine, or in jobs of a cluster
+stopping    a check for Ctrl-C and the signals of schedulers
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ __all__ = [
 
 
 def recorded(*calls: Call) -> str:
-    """Return the command that makes the same run as a call, or for several calls their commands in order, joined by &&.
+    """Return the command line that makes the same run as a call of a Python function.
 
-    The command has --import for the modules that registered names in this process. If a call has an argument that no
-    command can express, such as a policy object, the text is a comment that names this argument.
+    Several calls become several commands in the same order, joined by &&. Each command has the option --import if
+    modules have registered names in this process. If a call has an argument that no command can express, such as a
+    policy object, the text is a comment that names this argument.
 
     Args:
-        calls: calls of `checked` functions, with the arguments that the command shall have.
+        calls: calls of `checked` functions, with the arguments that the commands should contain.
     """
     modules, texts = own_modules(), []
     untyped = [f"{name}, which no module registers" for name in unimportable()]
@@ -89,8 +90,11 @@ def recorded(*calls: Call) -> str:
 
 
 def own_modules() -> tuple[str, ...]:
-    """Return the names of the modules that another process imports to know the same registered names: modules that the
-    user named with --import, and modules that have registered something in this process."""
+    """Return the names of the modules that another process must import to have the same registered names.
+
+    These are the modules that the user named with --import, and the modules that have registered something in this
+    process.
+    """
     script = _script()
     registering = (script if module == "__main__" else module for module in Registry.modules())
     return tuple(dict.fromkeys(filter(None, (*NAMED.get(), *registering))))
@@ -102,7 +106,8 @@ def unimportable() -> list[str]:
 
 
 def _script() -> str | None:
-    """Return the name by which other processes can import what runs as `__main__`, or None if there is no such file."""
+    """Return the name by which other processes can import the module that runs as `__main__`, or None if no file of
+    that name is on the import path."""
     main = sys.modules["__main__"]
     spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
     if spec is not None or file is None:
@@ -112,10 +117,10 @@ def _script() -> str | None:
 
 
 def number_in_environment(name: str, usual: int = 1) -> int:
-    """Return the number that an environment variable holds; the usual one if it is empty or missing.
+    """Return the number in an environment variable, or `usual` if the variable is empty or missing.
 
     Raises:
-        ValueError: it holds something else.
+        ValueError: the variable contains anything but decimal digits.
     """
     text = os.environ.get(name, "").strip()
     check(not text or text.isdecimal(), f"the environment variable {name} must be a number, got {text!r}; unset it")
@@ -124,7 +129,7 @@ def number_in_environment(name: str, usual: int = 1) -> int:
 
 @contextmanager
 def naming_memory(batch_option: str, device: object) -> Iterator[None]:
-    """Turn an out-of-memory error of PyTorch in the block into a MemoryError that says what a user can reduce.
+    """Turn an out-of-memory error of PyTorch in the block into a MemoryError that names the option to reduce.
 
     Args:
         batch_option: the option for the batch size with its value, as on the command line: "--batch-size 64".

@@ -1,8 +1,11 @@
-"""Executors for calls that take long: processes of this machine, or jobs of a cluster.
+"""Executors, which make long calls in processes of this machine or in jobs of a cluster.
 
-They are subprocesses (`worker`) and submitit's, with four additions. A process that dies fails its own call alone.
-Processes end together with the one that started them. Nothing is written before the first call. And a job that SLURM
-has lost is noticed even on clusters without job accounting.
+`LocalExecutor` starts subprocesses (see `worker`), and `SubmititExecutor` uses the package submitit. Both guarantee:
+
+- If a process dies, only its own call fails.
+- Processes on this machine end together with the process that started them.
+- No file is written before the first call.
+- A job that SLURM has lost counts as ended, even on clusters without job accounting.
 """
 
 from __future__ import annotations
@@ -32,32 +35,34 @@ from .stopping import has_stopped
 from .worker import begin
 
 EXECUTORS = {"local": "", "submitit": "local", "slurm": "slurm"}
-"""Name -> submitit's cluster: none for processes of this machine, the same started by submitit, or SLURM's jobs."""
+"""Name of an executor -> the name of submitit's cluster. The empty name means processes without submitit."""
 PATIENCE = 60.0
 """Seconds that a call has to save its work after it was told to stop."""
 ASK_EVERY = 30.0
-"""Seconds between two looks at SLURM's queue, which all users share."""
+"""Least number of seconds between two queries of SLURM's queue; they are rare because all users share the queue."""
 TAKEN_AWAY = ("PREEMPTED", "TIMEOUT")
 """States of SLURM jobs that the cluster has ended because of its limits, and not because of an error in the job."""
 KILLED = (*TAKEN_AWAY, "BOOT_FAIL", "CANCELLED", "DEADLINE", "NODE_FAIL", "OUT_OF_MEMORY")
 """States of SLURM jobs that were ended from outside, and therefore have no result."""
 ENDED = (*KILLED, "COMPLETED", "FAILED", "GONE")
-"""States of SLURM jobs that will not run again. GONE is not SLURM's: it means that the queue no longer has the job."""
+"""States of SLURM jobs that will not run again. SLURM has no state GONE: here it means that the queue no longer lists
+the job."""
 _OF_CONSTRUCTOR = ("max_num_timeout", "max_pickle_size_gb", "python")
 """Parameters that submitit accepts only when an executor is made."""
 VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
-"""Environment variable with the GPUs that a process can use, as CUDA reads it."""
+"""Environment variable from which CUDA reads the numbers of the GPUs that a process can use."""
 
 
 class OutOfTime(BaseException):
-    """Raised when a call was ended by a time limit or pre-empted; the same call resumes from its checkpoint.
+    """Raised when a time limit or a pre-emption ended a call. The same call resumes from its checkpoint.
 
-    Like KeyboardInterrupt it is no `Exception`, so that handlers of a run's errors let it through.
+    The class does not derive from `Exception`, so that handlers of a run's errors do not catch it (as with
+    KeyboardInterrupt).
     """
 
 
 class Pending(Protocol):
-    """A call that was started: a `Future`, or a job of submitit."""
+    """Protocol for a call that has been started: a `Future`, or a job of submitit."""
 
     def done(self) -> bool:
         """Return whether the call has ended."""
@@ -66,8 +71,10 @@ class Pending(Protocol):
         """Return the value that the call returned."""
 
     def exception(self) -> BaseException | None:
-        """Return the exception that the call raised; an error if its process died, `OutOfTime` if its time ran out,
-        None if it succeeded."""
+        """Return the exception that the call raised, or None if the call succeeded.
+
+        The exception is `OutOfTime` if the call's time ran out, and another error if its process died.
+        """
 
 
 class Executor(Protocol):
@@ -80,18 +87,26 @@ class Executor(Protocol):
     n_at_once: int
 
     def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Pending]:
-        """Start a call with each argument; return the calls. The function, which must be importable, and the arguments
-        are pickled."""
+        """Start a call of the function with each argument, and return the calls in the same order.
+
+        The function must be importable, because the function and the arguments are pickled.
+        """
 
     def runs(self, call: Any) -> bool:
-        """Return whether a call is running: neither waiting nor ended."""
+        """Return whether a call is running, in contrast to waiting or having ended."""
 
     def close(self) -> None:
-        """Stop all calls with SIGTERM, after which they have a minute to save their work."""
+        """Send SIGTERM to all calls, which then have `PATIENCE` seconds to save their work."""
 
 
 def _assigned(gpus: Sequence[str], running: Iterable[str | None], n: int) -> list[str | None]:
-    """Return the least busy GPU for each of `n` new calls, given those of running calls, or None without GPUs."""
+    """Return a GPU for each of `n` new calls: always the GPU with the fewest calls. Without GPUs, return n times None.
+
+    Args:
+        gpus: the GPUs to choose from, as values of `VISIBLE_GPUS`.
+        running: the GPU of each running call.
+        n: number of new calls.
+    """
     n_calls, chosen = Counter(running), list[str | None]()
     for _ in range(n):
         chosen.append(min(gpus, key=n_calls.__getitem__, default=None))
@@ -100,28 +115,29 @@ def _assigned(gpus: Sequence[str], running: Iterable[str | None], n: int) -> lis
 
 
 class LocalExecutor:
-    """Processes of this machine, one for each call, so that one that dies fails no other call."""
+    """Executor that starts a process of this machine for each call, so that a process that dies fails no other call."""
 
     def __init__(self, n_at_once: int, gpus: Sequence[str] = ()) -> None:
         """Start no process yet.
 
         Args:
-            n_at_once: largest number of calls that the caller has running at once, at least 1.
-            gpus: values of `VISIBLE_GPUS`, of which each call gets one, so that it finds one GPU, as number 0. By
-                default all calls find all GPUs.
+            n_at_once: largest number of calls that the caller starts at once, at least 1.
+            gpus: values of `VISIBLE_GPUS`. Each call gets a single value, so that PyTorch finds only this GPU, as
+                cuda:0. By default every call can use all GPUs.
         """
         self.n_at_once = n_at_once
         self._gpus = gpus
         self._calls: dict[Future[Any], tuple[subprocess.Popen[bytes], str | None]] = {}
 
     def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Future[Any]]:
-        """Start a call with each argument; return the calls. A call raises BrokenProcessPool if its process dies."""
+        """Start a process for each argument, and return the calls. A call raises BrokenProcessPool if its process
+        dies."""
         self._calls = {call: started for call, started in self._calls.items() if not call.done()}
         gpus = _assigned(self._gpus, [gpu for _, gpu in self._calls.values()], len(arguments))
         calls = []
         for argument, gpu in zip(arguments, gpus, strict=True):
-            # A process cannot choose for itself: CUDA reads the variable once, and a script that asks at its
-            # top whether there is a GPU does so before any call.
+            # A process cannot choose its GPU in the call, because CUDA reads the variable only once: a module that
+            # checks for a GPU when it is imported makes CUDA read the variable before the call.
             process, call = begin(function, argument, {} if gpu is None else {VISIBLE_GPUS: gpu})
             self._calls[call] = process, gpu
             calls.append(call)
@@ -132,7 +148,7 @@ class LocalExecutor:
         return call.running()
 
     def close(self) -> None:
-        """Stop all processes; their calls have `PATIENCE` seconds to save their work."""
+        """Terminate all processes, and kill those that are still running after `PATIENCE` seconds."""
         for stop, seconds in ((subprocess.Popen.terminate, PATIENCE), (subprocess.Popen.kill, None)):
             for process, _ in self._calls.values():
                 stop(process)
@@ -142,7 +158,7 @@ class LocalExecutor:
 
 
 class SubmititExecutor:
-    """Jobs of submitit, on this machine or as job arrays on a SLURM cluster."""
+    """Executor that starts jobs of submitit, as processes of this machine or as job arrays of a SLURM cluster."""
 
     def __init__(
         self, folder: Path, cluster: str, n_at_once: int, options: Mapping[str, int | str], gpus: Sequence[str] = ()
@@ -150,31 +166,34 @@ class SubmititExecutor:
         """Check the options; nothing is written or submitted yet.
 
         Args:
-            folder: receives submitit's own files.
+            folder: folder for the files of submitit.
             cluster: "local" or "slurm".
             n_at_once: largest number of jobs at once.
             options: parameters of submitit's executor, such as `timeout_min`, `gpus_per_node` or `slurm_partition`.
-            gpus: see `LocalExecutor`. Without them, submitit hides all GPUs of this machine that it was not asked for.
+            gpus: as for `LocalExecutor`. Without `gpus`, submitit hides every GPU of this machine unless `options`
+                request GPUs.
 
         Raises:
-            ValueError: submitit is not installed, there is no such cluster, or it or the cluster refuses an option.
+            ValueError: submitit is not installed, there is no such cluster, or submitit or the cluster rejects an
+                option.
         """
         self._folder, self._cluster, self._jobs = folder, cluster, list[Any]()
         self._gpus, self._gpu_of = gpus, dict[str, str | None]()
         self._ids = folder / "submitted.txt"
-        # this process locks the file while it lives, so that its jobs on this machine end when it has been killed
+        # this process locks the file until it ends, so that its jobs on this machine notice when it is killed
         self._lock_file = folder / "lock" if cluster == "local" else None
         self._lock: IO[str] | None = None
         self._queue: _SlurmQueue | None = None
         is_array = cluster == "slurm"
-        # a time limit is no failure, and clusters that queue no job again by themselves do so where a job asks for it
+        # Jobs that reach the time limit must be queued again, any number of times. `requeue` asks for that on clusters
+        # whose default is not to queue a job again.
         arrays: dict[str, Any] = {
             "slurm_array_parallelism": n_at_once,
             "slurm_max_num_timeout": 10**6,
             "slurm_additional_parameters": {"requeue": True},
         }
         self._options = {"name": "maze-nca-gym", "timeout_min": 24 * 60, **(arrays if is_array else {}), **options}
-        self.n_at_once = 10**6 if is_array else n_at_once  # the cluster's queue keeps to the array's own limit
+        self.n_at_once = 10**6 if is_array else n_at_once  # SLURM enforces the limit of the array by itself
         try:
             with TemporaryDirectory() as trial:
                 executor = self._make(Path(trial))
@@ -194,7 +213,7 @@ class SubmititExecutor:
         except ImportError as error:
             raise ValueError('this launcher needs submitit: pip install "maze-nca-gym[cluster]"') from error
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # names without the cluster are taken, with a warning
+            warnings.simplefilter("ignore")  # submitit warns about option names without the cluster's prefix
             executor = AutoExecutor(folder=folder, cluster=self._cluster, **first)
             executor.update_parameters(**{name: self._options[name] for name in self._options.keys() - first.keys()})
         return executor
@@ -203,8 +222,8 @@ class SubmititExecutor:
     def _executor(self) -> Any:
         executor = self._make(self._folder)
         if self._queue is not None and self._ids.exists():
-            # Jobs that a killed command has left in the cluster's queue would do the same work. Another cluster gives
-            # the same numbers to other jobs, so each line names the cluster, and those of others stay.
+            # Jobs that a killed command left in the cluster's queue would do the same work twice. Other clusters use
+            # the same job numbers for other jobs, so each line names its cluster, and only this cluster's are removed.
             lines = [line.split() for line in self._ids.read_text().splitlines() if line.strip()]
             self._queue.cancel(line[-1] for line in lines if line[0] == self._queue.cluster)
             self._ids.write_text("".join(f"{' '.join(line)}\n" for line in lines if line[0] != self._queue.cluster))
@@ -217,17 +236,17 @@ class SubmititExecutor:
         return executor
 
     def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Any]:
-        """Submit a job for each argument; return the jobs.
+        """Submit a job for each argument, and return the jobs in the same order.
 
         Raises:
-            ValueError: the cluster refuses the jobs; none of them stays in the queue.
+            ValueError: the cluster refuses the jobs, in which case none of them remains in the queue.
         """
         executor, present = self._executor, set(self._unsent())
         self._jobs = [job for job in self._jobs if not job.done()]
         gpus = _assigned(self._gpus, [self._gpu_of[job.job_id] for job in self._jobs], len(arguments))
         calls = [_Requeued(function, *pair, self._lock_file) for pair in zip(arguments, gpus, strict=True)]
         try:
-            with redirect_stderr(StringIO()), executor.batch():  # submitit prints what it raises
+            with redirect_stderr(StringIO()), executor.batch():  # submitit also prints the errors that it raises
                 jobs = [executor.submit(call) for call in calls]
         except RuntimeError as error:
             for path in set(self._unsent()) - present:
@@ -244,7 +263,7 @@ class SubmititExecutor:
         return [_Call(job) for job in jobs]
 
     def _unsent(self) -> Iterable[Path]:
-        """Return the files that submitit writes before it knows a job's number."""
+        """Return the files that submitit writes before SLURM has given the job its number."""
         patterns = (f"{'[0-9a-f]' * 32}.pkl", ".submission_file_*.sh")
         return [path for pattern in patterns for path in self._folder.glob(pattern)]
 
@@ -253,7 +272,8 @@ class SubmititExecutor:
         return bool(call.state == "RUNNING")
 
     def close(self) -> None:
-        """Cancel all jobs that have not ended; jobs of this machine save their work first."""
+        """Cancel all jobs that have not ended. This waits up to `PATIENCE` seconds for jobs of this machine to save
+        their work."""
         left = [job for job in self._jobs if not job.done()]
         if self._queue is not None:
             self._queue.cancel(job.job_id for job in left)
@@ -269,12 +289,13 @@ class SubmititExecutor:
 
 
 class _SlurmQueue:
-    """The queue of a SLURM cluster, which is asked for the states of jobs in place of submitit's watcher.
+    """Watcher that reads the states of jobs from the queue of a SLURM cluster. It replaces submitit's own watcher.
 
-    That one asks `sacct`, which answers only where the cluster has a database of jobs. `squeue` answers everywhere.
+    Submitit's watcher calls `sacct`, which works only on clusters that have a database of jobs (accounting). This
+    watcher calls `squeue`, which works on every cluster.
 
     Attributes:
-        cluster: the name of the cluster and its controller.
+        cluster: name of the cluster and of its controller, joined by @.
     """
 
     def __init__(self) -> None:
@@ -284,29 +305,32 @@ class _SlurmQueue:
         self._asked_at = -math.inf
 
     def try_out(self, script: str) -> None:
-        """Submit a batch script that is held, and cancel it.
+        """Submit a batch script as a held job, which cannot start, and cancel the job.
 
-        `sbatch --test-only` would also refuse what has to wait, such as for nodes that are being serviced.
+        `sbatch --test-only` is no alternative, because it also rejects jobs that only have to wait, for example for
+        nodes under maintenance.
 
         Raises:
-            RuntimeError: the cluster refuses it, with its reason.
+            RuntimeError: the cluster rejects the script; the message contains the reason.
         """
         self.cancel([_output("sbatch", "--hold", "--parsable", text=script).split(";")[0].strip()])
 
     def cancel(self, job_ids: Iterable[str]) -> None:
-        """Cancel jobs, except any that have ended."""
+        """Cancel the jobs with these numbers; jobs that have ended are ignored."""
         ids = list(job_ids)
         if ids:
             subprocess.run(["scancel", "--quiet", *ids], check=False, capture_output=True)
 
     def register_job(self, job_id: str) -> None:
-        """Include a job in the states that `get_state` reads from the queue."""
+        """Add a job to the jobs whose states `get_state` reads from the queue."""
         self._states[job_id] = "UNKNOWN"
         self._asked_at = -math.inf
 
     def get_state(self, job_id: str, mode: str = "standard") -> str:
-        """Return SLURM's name of the state of a job, at most `ASK_EVERY` seconds old. The mode, with which submitit
-        calls its own watcher, has no effect."""
+        """Return the state of a job, as SLURM names it, from a query at most `ASK_EVERY` seconds ago.
+
+        `mode` has no effect. Submitit passes this argument to its own watcher.
+        """
         if job_id not in self._states:
             self.register_job(job_id)
         if time.monotonic() - self._asked_at <= ASK_EVERY:
@@ -316,27 +340,28 @@ class _SlurmQueue:
         try:
             queue = dict(line.split() for line in _output("squeue", *words).splitlines())
         except (RuntimeError, ValueError):
-            return self._states[job_id]  # the controller does not answer: jobs go on without it
+            return self._states[job_id]  # the controller does not answer, but running jobs do not need it
         before = dict(self._states)
         for number, state in before.items():
-            # a single look could come before the queue has a job
+            # a job counts as gone only if two queries miss it, because the first can precede its entry into the queue
             missing = "GONE" if state in ("MISSING", *ENDED) else "MISSING"
             self._states[number] = queue.get(number, missing)
-        # SLURM may start these again by itself, beside the next attempt in the same folder
+        # SLURM may restart these jobs by itself, and they would then write into the same folder as the next attempt
         returning = {"BOOT_FAIL", "NODE_FAIL", "PREEMPTED"}
         self.cancel(i for i, state in self._states.items() if state in returning and state != before[i])
         return self._states[job_id]
 
     def is_done(self, job_id: str, mode: str = "standard") -> bool:
-        """Return whether a job has ended for any reason; the mode has no effect."""
+        """Return whether a job has ended for any reason. `mode` has no effect."""
         return self.get_state(job_id) in ENDED
 
 
 def _output(*command: str, text: str = "") -> str:
-    """Return the standard output of a command, which reads the text as its standard input.
+    """Run a command with `text` as its standard input, and return its standard output.
 
     Raises:
-        RuntimeError: the command fails or does not exist; the message is the command's own.
+        RuntimeError: the command fails, does not exist or takes longer than `PATIENCE` seconds. If the command printed
+            an error, that is the message.
     """
     try:
         done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE)
@@ -348,7 +373,7 @@ def _output(*command: str, text: str = "") -> str:
 
 
 class _Call:
-    """A job of submitit, in all but the errors the same, as a `Pending`."""
+    """A job of submitit as a `Pending` call: the job with another method `exception`."""
 
     def __init__(self, job: Any) -> None:
         self.job = job
@@ -357,9 +382,9 @@ class _Call:
         return getattr(self.job, name)
 
     def exception(self) -> BaseException | None:
-        """Return what it raised, or an error that says that its process died or `OutOfTime`, or None."""
+        """Return the exception of the job, as `Pending.exception` does."""
         if self.job.state in KILLED:
-            self.job._results_timeout_s = 0  # submitit would wait a quarter of a minute for each of perhaps hundreds
+            self.job._results_timeout_s = 0  # submitit would wait 15 seconds for each job, and there can be hundreds
         error: BaseException | None = self.job.exception()
         if error is None:
             result = self.job.result()
@@ -368,14 +393,14 @@ class _Call:
 
 
 class _Requeued:
-    """A call that submitit can pickle, and requeue when its time limit is reached."""
+    """A call that submitit can pickle, and can requeue when the time limit of its job is reached."""
 
     def __init__(self, function: Callable[[Any], Any], argument: Any, gpu: str | None, lock: Path | None) -> None:
         self.function, self.argument, self.gpu, self.lock = function, argument, gpu, lock
         self.path = [*sys.path]
 
     def __call__(self) -> Any:
-        sys.path += [folder for folder in self.path if folder not in sys.path]  # as `LocalExecutor`'s have it
+        sys.path += [folder for folder in self.path if folder not in sys.path]  # the same as with `LocalExecutor`
         if self.gpu is not None:
             os.environ[VISIBLE_GPUS] = self.gpu
         if self.lock is not None:
@@ -386,11 +411,12 @@ class _Requeued:
             return end
 
     def checkpoint(self) -> Any:
-        """Return this call as the call that submitit requeues. It continues from the checkpoint of its run.
+        """Return this call for submitit to requeue. The requeued call continues from the checkpoint of its run.
 
         Raises:
-            OutOfTime: the call runs on this machine, where submitit starts a job at most six times; or the run has not
-                saved anything, so that the caller decides whether a further attempt can succeed.
+            OutOfTime: the call runs on this machine, where submitit starts a job at most six times. Or the signal did
+                not stop a run within `asked_to_stop`, so that nothing was saved. In both cases, the caller decides
+                whether another attempt can succeed.
         """
         from submitit.helpers import DelayedSubmission
 
@@ -400,7 +426,7 @@ class _Requeued:
 
 
 def _end_when_unlocked(lock: Path) -> None:
-    """End this process as soon as the one that holds the lock has ended, however that came."""
+    """End this process as soon as the process that holds the lock has ended, for whatever reason."""
     import fcntl
 
     with lock.open() as file:
@@ -411,17 +437,17 @@ def _end_when_unlocked(lock: Path) -> None:
 def make_executor(
     name: str, n_at_once: int, folder: Path, options: Mapping[str, int | str], gpus: Sequence[str] = ()
 ) -> LocalExecutor | SubmititExecutor:
-    """Return an executor by name, which has started and written nothing yet.
+    """Return a new executor by its name. It has not started any process or written any file yet.
 
     Args:
-        name: one of `EXECUTORS`.
+        name: a name in `EXECUTORS`.
         n_at_once: largest number of calls at once, at least 1.
-        folder: receives submitit's files.
-        options: parameters for submitit.
-        gpus: see `LocalExecutor`.
+        folder: folder for the files of submitit.
+        options: parameters for submitit; must be empty for the executor `local`.
+        gpus: as for `LocalExecutor`.
 
     Raises:
-        ValueError: options that submitit rejects, or options without submitit.
+        ValueError: submitit rejects an option, or the executor `local` has options.
     """
     if EXECUTORS[name]:
         return SubmititExecutor(folder, EXECUTORS[name], n_at_once, options, gpus)

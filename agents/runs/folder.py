@@ -1,9 +1,10 @@
-"""The folder of a run: its description, its metrics, its checkpoint, and whether it is finished.
+"""The folder of a run, from which a run that was killed at any moment can resume. It contains:
 
-`config.json` describes the run and is written before anything else; `finished` is added to it last. `metrics.jsonl` has
-a line of metrics at regular intervals of updates or rounds, each appended immediately. From `checkpoint.safetensors` a
-run resumes; it is deleted when the run is finished. All other files are written atomically. So a run that is killed at
-any moment can resume from its folder.
+config.json              The description of the run, which is written first. The entry `finished` is added last.
+metrics.jsonl            A line of metrics for every few updates or rounds, each of which is appended immediately.
+checkpoint.safetensors   The state from which the run resumes; it is deleted when the run is finished.
+
+All files except `metrics.jsonl` are written atomically.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 DESCRIPTION = "config.json"
-"""File of a run that describes it; its `data` says in words what the run learned from."""
+"""File with the description of a run; the entry `data` is a text about the levels on which the run was trained."""
 METRICS, CHECKPOINT, RESULTS = "metrics.jsonl", "checkpoint.safetensors", "results.json"
 LOCK = ".lock"
-"""File that a process locks while it works in a folder; it is removed at the end."""
+"""File that a process locks while it works in a folder, and removes at the end."""
 _KIND = "maze_nca_gym checkpoint 3"
 _PACKAGES = ("torch", "numpy", "numba", "gymnasium")
 
 Line: TypeAlias = Mapping[str, float]
-"""Metrics by name, one of which counts updates or rounds."""
+"""Metrics by name, including the count of updates or rounds, such as {"update": 25, "loss": 0.1}."""
 
 
 class RunFolder:
-    """The folder of one run, whose configuration never changes.
+    """The folder of a single run, whose configuration never changes.
 
         run = RunFolder.open(path, configuration)
         run.begin({"command": "..."})
@@ -55,13 +56,13 @@ class RunFolder:
     Attributes:
         path: the folder.
         configuration: everything that determines the result, JSON-serialisable.
-        writes: whether this process writes. Of several processes that share a run one does; in the others, methods that
-            write do nothing.
-        lines: the lines of metrics, those of earlier sessions first.
-        found: the description of the run that was in the folder when it was opened, or None.
-        continues: whether that run is finished, and this one begins where it ended.
-        ways_out: what a user can do about a folder that cannot be used; error messages end with it.
-        same_command: the words for the command that continues this run after an interruption.
+        writes: whether this process writes files. If several processes share a run, only one process writes, and the
+            methods that write do nothing in the other processes.
+        lines: the lines of metrics, beginning with the lines of earlier sessions.
+        found: the description of the run that was in the folder when it was opened, or None if the folder had no run.
+        continues: whether the run that was in the folder is finished, and this run begins where the finished run ended.
+        ways_out: advice for the case that the folder cannot be used, with which error messages end.
+        same_command: words that describe the command that continues this run after an interruption.
     """
 
     def __init__(
@@ -96,26 +97,30 @@ class RunFolder:
         overwrite: bool | None = False,
         writes: bool = True,
     ) -> RunFolder:
-        """Return a run in a folder, which is made, or has a run of this configuration; no file is written before
-        `begin`.
+        """Return a new run in a folder, or the run of the same configuration that is already there.
+
+        The folder is made if it does not exist. No file is written before `begin`.
 
         Args:
             path: the folder.
             configuration: everything that determines the result, JSON-serialisable.
             files: names or patterns of the files that such a run writes, besides the files of every run.
-            rules: digests of what the configuration names, such as its "task", which another one may be registered as;
-                None if an existing run's are not compared.
-            counter: the metric that counts lines, such as "update", or None for a run without metrics, such as a sweep.
-            grows: the number in the configuration that may be larger than that of a finished run, which then
-                continues, or None if there is no such number.
-            resume: whether to resume an existing run of this configuration; otherwise it is an error.
-            overwrite: whether to remove the run in the folder, or None if the command has no such option, so that
+            rules: name, such as "task" -> digest of the object that the configuration names. The digest is compared
+                with the existing run's, because another task may have been registered by the same name. None compares
+                nothing.
+            counter: the metric that counts updates or rounds, such as "update", or None for a run without metrics, such
+                as a sweep.
+            grows: name of a number in the configuration, such as "n_updates". If the number is larger than in a
+                finished run, the finished run continues. None means that no number may differ.
+            resume: whether to resume an existing run of this configuration. If not, an existing run is an error.
+            overwrite: whether to remove the run in the folder. None means that the command has no such option, so that
                 messages do not suggest it.
-            writes: whether this process writes. If not, the folder must exist.
+            writes: whether this process writes files. If not, the folder must exist.
 
         Raises:
-            ValueError: the folder has a run of another configuration or other rules, one that must not go on, files
-                without a description, or a line of metrics that cannot be read (a last line that was cut off is fine).
+            ValueError: the folder has a run of another configuration or with other rules; or a run although `resume` is
+                False; or files without a description; or a line of metrics that cannot be read, except an incomplete
+                last line.
             OSError: the folder cannot be written.
         """
         run = cls(path, configuration, files, counter, writes, rules or {})
@@ -128,8 +133,8 @@ class RunFolder:
             try:
                 path.mkdir(parents=True, exist_ok=True)
                 for name in (DESCRIPTION, *run._files):
-                    remove_partial(path / name)  # what killed runs have written half
-                # the description first: if this is interrupted, what is left is no run that could go on
+                    remove_partial(path / name)  # files that killed runs have not written completely
+                # the description first: if the removal is interrupted, no run can resume from the remaining files
                 for file in (about, *run._present()) if overwrite else ():
                     file.unlink(missing_ok=True)
             except OSError as error:
@@ -158,13 +163,13 @@ class RunFolder:
         check(not other_rules, same_name)
         run.found, run.lines = description, [] if counter is None else read_metrics(path / METRICS, counter)
         if is_finished and writes:
-            # it was killed between the two steps of `finish`, or of those with which it continued
+            # the run was killed between the two steps of `finish`, or while it began to continue a finished run
             (path / CHECKPOINT).unlink(missing_ok=True)
         return run
 
     @property
     def is_finished(self) -> bool:
-        """Whether the folder's run is finished, and this configuration needs no further steps."""
+        """Whether the run in the folder is finished and this configuration needs no further steps."""
         return self.found is not None and bool(self.found.get("finished")) and not self.continues
 
     def _present(self) -> list[Path]:
@@ -172,11 +177,11 @@ class RunFolder:
         return [path for path in paths if not path.name.startswith(".")]  # "*" also matches half-written files
 
     def begin(self, facts: Mapping[str, Any], done: float = 0) -> None:
-        """Write the description, and drop the lines of updates or rounds that will be repeated.
+        """Write the description, and remove the metrics of updates or rounds that will be repeated.
 
         Args:
             facts: further entries of the description, JSON-serialisable, such as the command.
-            done: the count from which the run is resumed; lines up to it are kept.
+            done: the number of updates or rounds after which the run resumes. Later lines of metrics are removed.
 
         Raises:
             OSError: a file could not be written.
@@ -192,22 +197,26 @@ class RunFolder:
     def loop(
         self, save: Callable[[], object], every: float, agree: Callable[[bool], bool] = bool
     ) -> Iterator[Callable[..., None]]:
-        """Save the run at the beginning and the end of a block, and between its steps; end it early if asked to.
+        """Save the run at the beginning and the end of a block, and at intervals within it.
 
-        Ctrl-C and schedulers' signals (`stopping.SIGNALS`) end it between two steps. An error, or a second Ctrl-C, ends
-        it at once: the last checkpoint is the one before.
+        Ctrl-C and the signals of schedulers (`stopping.SIGNALS`) end the run between two steps, after saving it. An
+        error or a second Ctrl-C ends the run at once, without saving, so that the previous checkpoint remains.
 
         Args:
-            save: writes the checkpoint and the run's other files; called only when the state is consistent.
+            save: a function that writes the checkpoint and the other files of the run. It is called only when the state
+                is consistent.
             every: least number of seconds between two saves.
-            agree: receives whether this process was asked to stop; returns whether all processes of the run stop.
+            agree: a function that receives whether this process was told to stop, and returns whether all processes of
+                the run stop.
 
         Yields:
-            A function to call between two steps, and within long ones whenever the state is consistent. It saves if it
-            is time, unless its first argument is false, and ends the run if its second is true.
+            A function to call between two steps, and within long steps whenever the state is consistent. It saves the
+            run if `every` seconds have passed. Its optional arguments are `saves`, False to skip saving, and `pauses`,
+            True to save and end the run.
 
         Raises:
-            KeyboardInterrupt: asked to stop, after saving; the message names the checkpoint, if there is one.
+            KeyboardInterrupt: the run was told to stop and has been saved. The message names the checkpoint, if there
+                is a checkpoint.
             OSError: a file could not be written.
         """
         saved_at = time.monotonic()
@@ -238,10 +247,10 @@ class RunFolder:
             write_json(self.path / DESCRIPTION, self._facts)
 
     def log(self, line: Line) -> None:
-        """Append a line of metrics immediately, so that others can follow the file and a crash loses nothing.
+        """Append a line to the file of metrics immediately, so that a crash loses no line and users can watch the file.
 
         Raises:
-            OSError: it could not be written; the message names the file.
+            OSError: the line could not be written; the message names the file.
         """
         self.lines.append(line)
         if self.writes:
@@ -249,15 +258,15 @@ class RunFolder:
                 file.write(_to_text(line))
 
     def save(self, state: Mapping[str, Any], parts: Mapping[str, Mapping[str, Tensor]]) -> None:
-        """Replace the checkpoint atomically; `load` reads it in a later session.
+        """Replace the checkpoint atomically. `load` reads the checkpoint in a later session.
 
         Args:
-            state: everything but the tensors, JSON-serialisable.
-            parts: name of a part, without a dot -> its tensors by name, on any device.
+            state: the whole state except its tensors, JSON-serialisable.
+            parts: name of a part, without a dot, such as "model" -> the tensors of the part by name, on any device.
 
         Raises:
-            ValueError: a tensor holds floats that are not finite, or of half precision.
-            OSError: it could not be written; the previous one is unchanged.
+            ValueError: a tensor contains floats that are not finite, or floats of half precision.
+            OSError: the file could not be written; the previous checkpoint is unchanged.
         """
         from ..policies.tensor_files import save_tensors
 
@@ -267,17 +276,17 @@ class RunFolder:
             save_tensors(self.path / CHECKPOINT, _KIND, description, tensors)
 
     def load(self, product: str) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]] | None:
-        """Return the state and the parts that the last `save` wrote, with tensors on the CPU, or None without a
-        checkpoint.
+        """Return the state and the parts that the last `save` wrote, or None if there is no checkpoint.
 
-        The file holds a digest of its content. So the content is as it was written, and needs no further checks.
+        The tensors are on the CPU. Their values need no further checks, because the file contains a digest of its
+        content, which is compared.
 
         Args:
-            product: the name of a file that only a run with a checkpoint can have.
+            product: name of a file that exists only after a first checkpoint, such as the model.
 
         Raises:
-            ValueError: the file is no checkpoint, damaged, or of another configuration, or the product exists without a
-                checkpoint. The message says what to do.
+            ValueError: the file is damaged, is not a checkpoint or has another configuration; or the product exists
+                without a checkpoint. The message contains advice.
         """
         from ..policies.tensor_files import load_tensors
 
@@ -299,7 +308,7 @@ class RunFolder:
         return description["state"], parts
 
     def finish(self, **facts: Any) -> None:
-        """Mark the run as finished in its description, then delete the checkpoint.
+        """Mark the run as finished in its description, and delete the checkpoint afterwards.
 
         Args:
             facts: further entries of the description.
@@ -313,14 +322,16 @@ class RunFolder:
 
 
 def read_metrics(path: Path, counter: str = "update") -> list[Line]:
-    """Return the lines of a metrics file, none if it does not exist. A last line that a crash cut off is left out.
+    """Return the lines of a file of metrics, or no lines if the file does not exist.
+
+    If a crash cut off the last line, the last line is left out.
 
     Args:
         path: the file.
-        counter: the metric that every line must have, an integer.
+        counter: name of an integer metric that every line must have.
 
     Raises:
-        ValueError: any other line is no JSON object of numbers.
+        ValueError: a line before the last is not a JSON object of numbers with the counter.
     """
     if not path.exists():
         return []
@@ -341,13 +352,13 @@ def read_metrics(path: Path, counter: str = "update") -> list[Line]:
 
 
 def _to_text(line: Line) -> str:
-    """Return a line as JSON. Values that are not finite, which JSON lacks, become null."""
+    """Return a line of metrics as JSON. Values that are not finite become null, because JSON has no such numbers."""
     return json.dumps({name: value if math.isfinite(value) else None for name, value in line.items()}) + "\n"
 
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages on which results depend."""
-    from importlib.metadata import version  # loads modules of e-mail, which `--help` needs not wait for
+    from importlib.metadata import version  # imported here because it loads Python's e-mail modules, slowly
 
     packages = {name: version(name) for name in _PACKAGES}
     return {"python": platform.python_version(), "maze-nca-gym": __version__, **packages}
@@ -355,13 +366,13 @@ def versions() -> dict[str, str]:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Make a folder and let no other process or thread work in it within the block.
+    """Make a folder, and lock it within the block, so that no other process or thread works in it.
 
-    The operating system holds the lock, so it ends with the process, also when the process is killed. File systems
-    without locks do not protect the folder.
+    The operating system releases the lock when the process ends, even if the process is killed. On file systems without
+    locks, nothing protects the folder.
 
     Raises:
-        BlockingIOError: another process or thread is in such a block for this folder.
+        BlockingIOError: another process or thread has locked the folder.
         OSError: the folder cannot be written.
     """
     try:
@@ -379,10 +390,10 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def _opened_and_locked(path: Path) -> IO[str]:
-    """Return a file that is locked until it is closed, and that names this process.
+    """Open and lock a file, write the name of this process into it, and return it. Closing the file ends the lock.
 
     Raises:
-        BlockingIOError: it is locked already.
+        BlockingIOError: the file is locked already; the message names the process in the file.
     """
     while True:
         file = path.open("a+", encoding="utf-8")
@@ -408,15 +419,16 @@ def _opened_and_locked(path: Path) -> IO[str]:
 
 
 def _lock(file: IO[str]) -> None:
-    """Lock an open file until it is closed, where its file system can.
+    """Lock an open file until it is closed. On file systems without locks, this does nothing.
 
     Raises:
-        BlockingIOError: it is locked.
+        BlockingIOError: the file is locked already.
     """
     if sys.platform == "win32":
         import msvcrt
 
-        file.seek(1 << 30)  # Windows keeps others from reading what is locked, and the file is much shorter
+        # Windows keeps other processes from reading locked bytes, so the locked byte is far behind the file's end
+        file.seek(1 << 30)
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         except PermissionError as error:
@@ -429,21 +441,22 @@ def _lock(file: IO[str]) -> None:
         except BlockingIOError:
             raise
         except OSError:
-            pass  # no locks here, as on some network file systems
+            pass  # this file system has no locks, as some network file systems
 
 
 def check_folder(option: str, folder: str | Path | None) -> None:
-    """Check that a folder exists or can be made, and can be written to, by a trial in its nearest existing parent.
+    """Check that files can be written in a folder, which need not exist yet.
+
+    The check writes a file into a temporary folder in the nearest existing parent, because permission bits are not
+    enough: root ignores them, and a file system may be read-only. The temporary folder is deleted, so that a command
+    that fails later leaves no folder behind.
 
     Args:
-        option: the name of the option that gives the folder, such as "--out", for messages.
-        folder: the folder, or None if there is none to check.
-
-    Permission bits are not enough: root ignores them, and a file system may be read-only. The trial is deleted, so a
-    command that fails later leaves no folder behind.
+        option: the option that names the folder, such as "--out", for messages.
+        folder: the folder, or None to check nothing.
 
     Raises:
-        ValueError: a file is in the way, or writing fails.
+        ValueError: the folder or one of its parents is a file, or writing fails.
     """
     if folder is None:
         return
@@ -462,7 +475,7 @@ def check_folder(option: str, folder: str | Path | None) -> None:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON file atomically: readers never see half of it."""
+    """Write a JSON file atomically, so that readers never read an incomplete file."""
     text = json.dumps(content, indent=2, allow_nan=False) + "\n"
     with atomic_write(path) as file:
         file.write(text.encode())

@@ -19,12 +19,12 @@ from .folder import DESCRIPTION, METRICS, read_metrics
 COUNTERS = ("round", "update")
 SCORES = ("loss", "complete", "optimal", "accuracy")
 MEASURED = "result.json"
-"""File with the measurements of a run of a sweep."""
+"""File with the measurements of a trained network, in the folder of a run that belongs to a sweep."""
 DAMAGED = "damaged"
 
 
 class _Run(NamedTuple):
-    """A run; `state` is finished, begun, or damaged with the reason in `progress`."""
+    """A run. `state` is finished, begun or damaged, and `progress` describes the state, such as "update 100"."""
 
     name: str
     kind: str
@@ -99,8 +99,11 @@ def list_runs(
 
 
 def _read(path: Path, folder: Path) -> _Run | None:
-    """Return the run in a folder, or why it cannot be read, or None if the folder has no metrics, and no description
-    that names the counter of their lines. Sweeps and results have neither."""
+    """Return the run in a folder, or None if the folder belongs to something else, such as a sweep.
+
+    If a file cannot be read, the run is damaged and its `progress` contains the reason. A folder has a run if it has a
+    file of metrics, or a description that names the counter of its metrics.
+    """
     name = path.relative_to(folder).as_posix()
     about: Any = None
     try:
@@ -131,7 +134,7 @@ def _read(path: Path, folder: Path) -> _Run | None:
 
 
 def _order(text: str) -> tuple[int, float, str]:
-    """Return the key that sorts cells: numbers, then words, then what is missing."""
+    """Return the sort key of a table's cell: numbers come first, then words, then empty cells."""
     try:
         return 0, float(text), ""
     except ValueError:

@@ -1,4 +1,4 @@
-"""Progress of a job: on a terminal a live bar, elsewhere (in a log file, say) a new line every few seconds."""
+"""Progress of a job: a live bar on a terminal, and elsewhere, such as in a log file, a new line every few seconds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 from types import TracebackType
 
 PLAIN_EVERY = 10.0
-"""Seconds between two lines where there is no terminal."""
+"""Least number of seconds between two lines if the output is not a terminal."""
 RECENT = 20
 """Number of latest calls from which the remaining time is estimated."""
 WIDE = 100
@@ -18,15 +18,15 @@ class ProgressBar:
     """A bar with a text: `update 10 of 100, loss 0.1000, 36 s left`."""
 
     def __init__(self, label: str, total: int, done: int = 0, *, stderr: bool = True, quiet: bool = True) -> None:
-        """Prepare; the bar is shown when the context is entered.
+        """Prepare the bar, which appears when the context is entered.
 
         Args:
-            label: what is counted, such as "update".
-            total: the number at the end.
-            done: the number at the beginning.
-            stderr: whether to show it on stderr; otherwise on stdout.
-            quiet: whether work that ends within `PLAIN_EVERY` seconds prints no line where there is no terminal;
-                longer work ends with a line of the final count in any case.
+            label: name of a step, such as "update".
+            total: number of steps at the end.
+            done: number of steps at the beginning.
+            stderr: whether to print to stderr instead of stdout.
+            quiet: whether work that ends within `PLAIN_EVERY` seconds prints nothing if the output is not a terminal.
+                Longer work always prints the final count.
         """
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
@@ -57,7 +57,7 @@ class ProgressBar:
             self._live.stop()
 
     def advance(self, n: int) -> None:
-        """Show that n more steps are done. Long steps call it with 0 in between, so that the time is updated."""
+        """Show that n more steps are done. A long step calls this with n = 0 to update the time that is left."""
         self.show(self._marks[-1][1] + n)
 
     def show(self, done: int, note: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C and the signals of schedulers, turned into a question that a run asks between two steps."""
+"""A function by which a run checks, between two steps, whether Ctrl-C or a scheduler's signal told it to stop."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2") if hasattr(signal, name)]
-"""Ctrl-C, what ends a job, and what schedulers send before a time limit: submitit SIGUSR2, others often SIGUSR1."""
+"""Signals that tell a run to stop: SIGINT (Ctrl-C), SIGTERM (sent to end a job), and the signals that schedulers send
+before a time limit, SIGUSR2 with submitit and often SIGUSR1 elsewhere."""
 
 
 class Pause(Exception):
-    """Raised by a training's `on_update`: the run is saved and ends, as by Ctrl-C, and the same call goes on."""
+    """Raised by the `on_update` of a training to save and end the run, as Ctrl-C does. The same call resumes it."""
 
 
 _asked: list[Callable[[], bool]] = []
@@ -22,14 +23,15 @@ _asked: list[Callable[[], bool]] = []
 
 @contextmanager
 def asked_to_stop() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether Ctrl-C or one of a scheduler's `SIGNALS` came; a further Ctrl-C raises
-    KeyboardInterrupt.
+    """Yield a function that returns whether this process has received one of `SIGNALS` within the block.
 
-    A further SIGTERM does not, since a scheduler and `torchrun` may each send one. Only the main thread gets signals;
-    in other threads the function always returns False. A block within another yields the same function. So a whole run,
-    the reading of its checkpoint included, can be in a block, and no KeyboardInterrupt comes at an unexpected place. A
-    handler that a scheduler's signal had before the block is called after it: submitit's queues the job again, and ends
-    the process.
+    - A Ctrl-C after another signal raises KeyboardInterrupt. A further SIGTERM does not, because a scheduler and
+      `torchrun` may each send SIGTERM.
+    - Only the main thread receives signals. In other threads, the function always returns False.
+    - A block within another block yields the same function. A whole run, including the reading of its checkpoint, can
+      therefore be in a block, and no first Ctrl-C raises an error at an unexpected place.
+    - A scheduler's signal may have had a handler before the block. This handler is called after the block. For example,
+      submitit's handler queues the job again and ends the process.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
@@ -42,15 +44,16 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
     def ask(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT and received:
             raise KeyboardInterrupt
-        # a plain entry: setting a `threading.Event` takes a lock, which a second signal within this would wait for
-        # forever if it came meanwhile, and `timeout`, for example, sends two at once
+        # A dictionary instead of a `threading.Event`, because setting an event takes a lock: a second signal that comes
+        # in the meantime would wait for the lock forever. For example, `timeout` sends two signals at once.
         received[number] = True
 
     def asked() -> bool:
         return bool(received)
 
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
-    # None is native code's; what is ignored, as Ctrl-C is in a shell script's background, stays so
+    # None means a handler in native code. Signals that are ignored, such as Ctrl-C in the background of a shell script,
+    # remain ignored.
     before = {number: handler for number, handler in handlers.items() if handler not in (None, signal.SIG_IGN)}
     for number in before:
         signal.signal(number, ask)
@@ -70,5 +73,5 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
 
 
 def has_stopped() -> bool:
-    """Return whether the signal whose handler calls this came within a block of `asked_to_stop`, which it has ended."""
+    """Return whether a block of `asked_to_stop` has ended because of a signal whose former handler is being called."""
     return bool(_asked)

@@ -1,7 +1,7 @@
-"""A process of `LocalExecutor`, which makes one call and ends together with the process that started it.
+"""A process of `LocalExecutor`, which makes a single call and ends together with its parent process.
 
-The process imports the modules of the call by name. It never imports the script of the process that started it, since
-a script without a guard would run again, and commands that were typed or piped into Python cannot be imported.
+The process imports the modules of the call by name. It never imports the parent's script, because a script without
+`if __name__ == "__main__":` would run again, and commands that were typed or piped into Python cannot be imported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import suppress
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-# Ctrl-C reaches this process too; the one that started it sends SIGTERM.
+# Ctrl-C reaches this process too, which ignores it: the parent sends SIGTERM instead.
 _BEGIN = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = sys.argv[1:]; "
     "from maze_nca_gym.agents.runs.worker import main; main()"
@@ -30,12 +30,12 @@ def begin(
     """Start a process that makes a call; return the process, and the call as a `Future`.
 
     Args:
-        function: the function to call, which must be importable; it is pickled, as is its result.
-        argument: its argument, which is pickled too.
-        environ: environment variables of the process, besides those of this process.
+        function: the function to call, which must be importable. The function and its result are pickled.
+        argument: the argument of the function, which is pickled too.
+        environ: environment variables that the process gets in addition to the variables of this process.
 
     Returns:
-        The process and the call, which raises BrokenProcessPool if the process dies.
+        The process, and the call, whose `result()` raises BrokenProcessPool if the process dies.
     """
     sent, call, pipe = bytes(ForkingPickler.dumps((function, argument))), Future[Any](), subprocess.PIPE
     process = subprocess.Popen(
@@ -62,29 +62,29 @@ def begin(
         process.wait()
         process.stdout.close()
         with suppress(OSError):
-            process.stdin.close()  # not before: the process would take this one to have ended
+            process.stdin.close()  # only now, since the process ends itself when its stdin closes
 
     threading.Thread(target=follow, daemon=True).start()
     return process, call
 
 
 def main() -> None:
-    """Make the call that is read from stdin, and write its result or exception to stdout."""
+    """Read a pickled call from stdin, make the call, and write its pickled result or exception to stdout."""
     sys.argv[1:] = []
     source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # what the call prints is no part of its result
+    os.dup2(2, 1)  # stdout contains only the result, so that the prints of the call go to stderr
     sent = source.read(int.from_bytes(source.read(8), "big"))
 
     def end_with_parent() -> None:
         source.raw.read()
-        os._exit(1)  # two commands must never write in one folder
+        os._exit(1)  # so that the call does not write into its folder while a later command works there
 
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         function, argument = ForkingPickler.loads(sent)
         answer = ForkingPickler.dumps((True, function(argument)))
-    except BaseException as error:  # KeyboardInterrupt of a run, and SystemExit of an imported module, too
+    except BaseException as error:  # including KeyboardInterrupt of a run, and SystemExit of an imported module
         try:
             answer = ForkingPickler.dumps((False, error))
         except Exception:
