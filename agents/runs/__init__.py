@@ -1,6 +1,6 @@
 """The parts that all runs share: a folder, a progress bar, executors for many runs, and a way to stop early.
 
-folder      `RunFolder`: the description, metrics and checkpoint of a run, from which it can resume
+folder      `RunFolder`: the description, the metrics and the checkpoint of a run
 progress    a progress bar on a terminal, and lines of text elsewhere
 executors   calls in processes of this machine, or in jobs of a cluster
 stopping    a check for Ctrl-C and the signals of schedulers
@@ -106,8 +106,8 @@ def unimportable() -> list[str]:
 
 
 def _script() -> str | None:
-    """Return the name by which other processes can import the module that runs as `__main__`, or None if no file of
-    that name is on the import path."""
+    """Return the importable name of the module that runs as `__main__`, for other processes, or None if no file of that
+    name is on the import path."""
     main = sys.modules["__main__"]
     spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
     if spec is not None or file is None:

@@ -239,7 +239,7 @@ class SubmititExecutor:
         """Submit a job for each argument, and return the jobs in the same order.
 
         Raises:
-            ValueError: the cluster refuses the jobs, in which case none of them remains in the queue.
+            ValueError: the cluster refuses the jobs. None of them remains in the queue.
         """
         executor, present = self._executor, set(self._unsent())
         self._jobs = [job for job in self._jobs if not job.done()]
@@ -322,7 +322,7 @@ class _SlurmQueue:
             subprocess.run(["scancel", "--quiet", *ids], check=False, capture_output=True)
 
     def register_job(self, job_id: str) -> None:
-        """Add a job to the jobs whose states `get_state` reads from the queue."""
+        """Let `get_state` read the state of this job from the queue too."""
         self._states[job_id] = "UNKNOWN"
         self._asked_at = -math.inf
 

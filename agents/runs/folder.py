@@ -1,8 +1,8 @@
-"""The folder of a run, from which a run that was killed at any moment can resume. It contains:
+"""The folder of a run. Even if the run is killed at any moment, it can resume with the files in this folder:
 
 config.json              The description of the run, which is written first. The entry `finished` is added last.
-metrics.jsonl            A line of metrics for every few updates or rounds, each of which is appended immediately.
-checkpoint.safetensors   The state from which the run resumes; it is deleted when the run is finished.
+metrics.jsonl            A line of metrics for every few updates or rounds, appended immediately.
+checkpoint.safetensors   The state of the run at the last save, deleted when the run is finished.
 
 All files except `metrics.jsonl` are written atomically.
 """
@@ -43,7 +43,7 @@ Line: TypeAlias = Mapping[str, float]
 
 
 class RunFolder:
-    """The folder of a single run, whose configuration never changes.
+    """The folder of a single run with a configuration that never changes.
 
         run = RunFolder.open(path, configuration)
         run.begin({"command": "..."})
@@ -61,7 +61,7 @@ class RunFolder:
         lines: the lines of metrics, beginning with the lines of earlier sessions.
         found: the description of the run that was in the folder when it was opened, or None if the folder had no run.
         continues: whether the run that was in the folder is finished, and this run begins where the finished run ended.
-        ways_out: advice for the case that the folder cannot be used, with which error messages end.
+        ways_out: advice at the end of error messages, for the case that the folder cannot be used.
         same_command: words that describe the command that continues this run after an interruption.
     """
 
@@ -181,7 +181,7 @@ class RunFolder:
 
         Args:
             facts: further entries of the description, JSON-serialisable, such as the command.
-            done: the number of updates or rounds after which the run resumes. Later lines of metrics are removed.
+            done: the number of updates or rounds in the checkpoint. Later lines of metrics are removed.
 
         Raises:
             OSError: a file could not be written.

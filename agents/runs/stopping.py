@@ -1,4 +1,4 @@
-"""A function by which a run checks, between two steps, whether Ctrl-C or a scheduler's signal told it to stop."""
+"""A check for a run, between two steps, whether Ctrl-C or a scheduler's signal has told it to stop."""
 
 from __future__ import annotations
 
@@ -73,5 +73,5 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
 
 
 def has_stopped() -> bool:
-    """Return whether a block of `asked_to_stop` has ended because of a signal whose former handler is being called."""
+    """Return, to a signal handler from before a block of `asked_to_stop`, whether the signal came within the block."""
     return bool(_asked)

@@ -35,7 +35,7 @@ def begin(
         environ: environment variables that the process gets in addition to the variables of this process.
 
     Returns:
-        The process, and the call, whose `result()` raises BrokenProcessPool if the process dies.
+        The process and the call. The call's `result()` raises BrokenProcessPool if the process dies.
     """
     sent, call, pipe = bytes(ForkingPickler.dumps((function, argument))), Future[Any](), subprocess.PIPE
     process = subprocess.Popen(

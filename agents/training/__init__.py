@@ -1,6 +1,6 @@
 """Training policies by supervised rollouts (paper, section "Experimental setup").
 
-Importing this does not load torch; making a configuration or a run does.
+Importing this package does not load torch. Making a configuration or a run loads torch.
 """
 
 from __future__ import annotations

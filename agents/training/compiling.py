@@ -1,4 +1,4 @@
-"""The choice of how to compile a run's updates, by measuring each way on the run's own device."""
+"""The option `compile=auto`, which measures each way to compile a run's updates on the run's own device."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from .state import TrainingState
 from .updates import compute_gradients
 
 ENOUGH = 1.1
-"""Least factor by which updates must become faster; smaller factors are within the noise of the measurement."""
+"""Least speed-up for which updates are compiled. Smaller speed-ups are within the noise of the measurement."""
 WARM_UPS, ROUNDS = 2, 5
-"""Number of rounds that compile, of which the second compiles for sizes that vary; and number of timed rounds."""
+"""Number of untimed rounds, which compile, and number of timed rounds. The second untimed round is necessary because
+PyTorch then compiles again, for levels of varying size."""
 NAMES: dict[bool | str, str] = {False: "plain PyTorch", True: "torch.compile", "graphs": "CUDA graphs"}
 """Value of the option `compile` -> its name in reports."""
 
 
 def ways_of(workers: Workers) -> list[Literal[True, "graphs"]]:
-    """Return the values of `compile` to try on these workers: CUDA graphs need a single process on a CUDA GPU."""
+    """Return the values of the option `compile` to try. "graphs" is among them only for a single process on a CUDA GPU,
+    because CUDA graphs need both."""
     return [True, "graphs"] if workers.device.type == "cuda" and workers.size == 1 else [True]
 
 
@@ -35,7 +37,7 @@ def check_compile(wanted: bool | str, workers: Workers) -> None:
     """Check that the workers support a value of the option `compile`.
 
     Raises:
-        ValueError: CUDA graphs are wanted, but there are several processes or no CUDA GPU.
+        ValueError: `wanted` is "graphs", but there are several processes or no CUDA GPU.
     """
     here = f"{workers.size} processes on {workers.device}" if workers.size > 1 else str(workers.device)
     needs = "compile=graphs records CUDA graphs, which need a CUDA GPU and a single process"
@@ -44,14 +46,14 @@ def check_compile(wanted: bool | str, workers: Workers) -> None:
 
 
 def compile_if_faster(state: TrainingState, workers: Workers) -> str:
-    """Measure the ways to compile a run's updates, and use the fastest way if it is at least `ENOUGH` times as fast as
-    plain PyTorch; return a text with the times.
+    """Measure each way to compile a run's updates, choose a way, and return a text with the times for the user.
 
-    If several workers share the run, all of them compile as soon as one of them measures such a gain.
+    The fastest way is chosen if it is at least `ENOUGH` times as fast as plain PyTorch. Otherwise nothing is compiled.
+    If several workers share the run, all of them compile if at least one of them measures this speed-up.
 
     Args:
-        state: the run before its next update; only how its model is run can change.
-        workers: the workers that share its batches.
+        state: the run before its next update. Compiling changes how its model runs, but no weights.
+        workers: the workers that share the batches of the run.
     """
     config = state.config
     levels = (state.stream.draw(rng_for(config.seed, "compile"), config.batch_size, size) for size in config.sizes)
@@ -69,25 +71,27 @@ def compile_if_faster(state: TrainingState, workers: Workers) -> str:
             run.compile(way)
             for _ in range(WARM_UPS):
                 _seconds(run, batches)
-        except Exception as error:  # the compiler is missing or fails, in whatever way
+        except Exception as error:  # a missing compiler can raise any class of error
             ready[way] = f"{NAMES[way]} failed: {str(error).strip().partition(chr(10))[0]}"
         else:
             runs[way] = run
             ready[way] = f"{NAMES[way]} took {time.perf_counter() - began:.0f} s to get ready"
-    # the fastest of several rounds counts, since other programs only make a round slower
+    # the fastest of several rounds counts, because other programs on the machine can only make a round slower
     rounds = [{way: _seconds(run, batches) for way, run in runs.items()} for _ in range(ROUNDS)]
     times = {way: min(seconds[way] for seconds in rounds) / len(batches) for way in runs}
     best = min(times, key=times.__getitem__)
     factor = times[False] / times[best]
     if workers.any(factor >= ENOUGH):
-        state.compile(best or True)  # of several workers, this worker alone may have measured no gain
+        # if another worker measured the speed-up, plain PyTorch (`best` is False) may have been fastest here
+        state.compile(best or True)
     measured = ", ".join(f"{1000 * seconds:.0f} ms by {NAMES[way]}" for way, seconds in times.items())
     gain = f", {factor:.2f} times as fast" if state.compiled else ""
     return f"updates by {NAMES[state.compiled]}{gain}; one takes {measured}; {', '.join(ready.values())}"
 
 
 def _seconds(run: TrainingState, batches: list[DeviceBatch]) -> float:
-    """Return the time of rollout, loss and gradients on a batch of each size, on a GPU until it has finished."""
+    """Return the seconds that rollout, loss and gradients take for a batch of each size. On a GPU, the time ends when
+    the GPU has finished."""
     n_steps = run.config.pool_steps[1] if run.config.pool_size else run.config.n_iterations
     assert n_steps is not None
     began = time.perf_counter()

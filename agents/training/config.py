@@ -1,6 +1,7 @@
 """The configuration of a training run.
 
-Importing this does not load torch; making a configuration does, which checks the model's options against its class.
+Importing this module does not load torch. Making a configuration loads torch, because the options of the model are
+checked against the model's class.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 FIRST_BIAS = 0.3
 """Usual initial bias of the channels in the loss, for NCAs that end each iteration with a ReLU.
 
-A path of zeros everywhere would have no gradient.
+The bias is positive because a ReLU has no gradient where its output is 0: a path of zeros everywhere could not change.
 """
 
 
@@ -63,13 +64,14 @@ class TrainingConfig(
     ModelOptions,
     TrainingOptions,
 ):
-    """All options that determine the weights at the end of a training run, each a field.
+    """All options that determine the weights at the end of a training run. Each option is a field.
 
-    The help shows them below the classes that declare them, the last of these first. The population and its schedule
-    have the values of the paper's training here; `mutation_options` always has every option of the mutation.
+    The help lists the options below a heading for each base class, beginning with the last base class. This class
+    replaces the defaults of the population by the values of the paper's training. `mutation_options` always contains
+    every option of the mutation.
 
     Raises:
-        ValueError: a bad value, or options that contradict each other.
+        ValueError: an invalid value, or options that contradict each other.
     """
 
     capacity: int = 10_000
@@ -85,7 +87,8 @@ class TrainingConfig(
         self._check_levels()
         self._check_loss()
         self._check_pool()
-        # the task's name contains the order from here on, since all code that solves a task takes its name
+        # from here on, the name of the task contains the order, because all code that solves a task receives only its
+        # name
         task, mutation = find_task(self.task, self.order), find_mutation(self.mutation, self.mutation_options)
         vars(self).update(task=task.name, order=None, problem=task, mutation_options=ReadOnly(vars(mutation)))
         # rules between options of several groups
@@ -122,7 +125,12 @@ class TrainingConfig(
         check(self.n_fresh >= n_families or not self.fresh_fraction, f"{lacking}: raise batch_size{change}")
 
     def _check_model(self) -> None:
-        """Check the model's options by a model of one iteration, with shapes but no memory for its weights."""
+        """Check the options of the model by making a model of one iteration on the meta device, without memory for its
+        weights.
+
+        Raises:
+            ValueError: the constructor rejects an option, or the model does not fit the other options of the run.
+        """
         from ..policies.weights import made_again
         from .model import begin_with
 
@@ -130,33 +138,34 @@ class TrainingConfig(
         taken = sorted(options_of_model(model).keys() & _OF_RUN.keys())
         check(not taken, f"a model of class {model} takes {', '.join(taken)}, as the run does: choose other names")
         is_endless = self.model_arguments.get("n_iterations") is None
-        # raises ValueError where it refuses an option
+        # raises ValueError if the constructor rejects an option
         shapes = self.shapes() if is_endless else self.shapes(n_iterations=1)
         other_task = f"a model of class {model} is for the task {shapes.task}, not {self.task}: its constructor"
         check(shapes.task == self.task, f"{other_task} must take `task` and pass it on to that of Policy")
-        made_again(shapes)  # raises ValueError where what is saved could not be loaded as what was trained
+        made_again(shapes)  # raises ValueError if the trained model could not be loaded from its file
         if self.guidance:
             least = self.n_shown + 2 * bool(self.model_options.get("max_pool"))
             check(shapes.n_channels >= least, f"guidance needs at least {least} channels, got {shapes.n_channels}")
         is_start = self.start_from is not None or not self.model_options.get("n_frozen")
         check(is_start, "n_frozen channels are those of a network: set start_from")
         if self.start is not None:
-            begin_with(shapes, self.start, str(self.start_from))  # raises ValueError where the network does not fit
+            begin_with(shapes, self.start, str(self.start_from))  # raises ValueError if the network does not fit
         one_size = f"a model of class {model} is built for one size, got sizes {sizes}"
         check(shapes.size is None or len(sizes) == 1, one_size)
         if self.pool_size:
             steady = shapes.stationary_from
-            if steady and not is_endless:  # its last iteration may be an exception: rollouts of a pool end anywhere
+            # if only the last of n_iterations differs, compare without it, because a pool's rollouts end anywhere
+            if steady and not is_endless:
                 steady = self.shapes(n_iterations=None).stationary_from
             differ = f"a pool needs a model whose iterations are all the same; those of {model} depend on the step"
             check(steady == 0, f"{differ} (`stationary_from`), with n_iterations {self.n_iterations}")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the options alone: a run of a sweep reads them before it imports the task's module."""
+        """Pickle only the options, because a run of a sweep reads them before it imports the module of the task."""
         return {name: value for name, value in vars(self).items() if name not in ("problem", "start")}
 
     def __deepcopy__(self, memo: object) -> TrainingConfig:
-        return self  # it never changes; another task may be registered by its name
+        return self  # a configuration never changes, and a copy could find another task registered by the same name
 
     @cached_property
     def problem(self) -> Task:
@@ -165,20 +174,20 @@ class TrainingConfig(
 
     @cached_property
     def start(self) -> Policy | None:
-        """The network from which training starts, which is read once, or None."""
+        """The network in `start_from`, which is read only once, or None without `start_from`."""
         return None if self.start_from is None else load(self.start_from)
 
     @property
     def fresh_fraction(self) -> float:
-        """Fraction of an update's levels that are new, 0 to 1: all levels, or with a pool or population only the
-        newcomers."""
+        """Fraction of the levels of an update that are new, 0 to 1. It is 1 unless there is a pool or a population,
+        because those provide the other levels."""
         if self.pool_size:
             return self.pool_fresh
         return round(1 - self.replay_probability, 9) if self.evolve else 1.0  # 0.1, not 1 - 0.9
 
     @property
     def n_fresh(self) -> int:
-        """Number of new levels in an update, which `fresh_fraction` determines."""
+        """Number of new levels in an update: `fresh_fraction` times the batch size, rounded."""
         return round(self.fresh_fraction * self.batch_size)
 
     @property
@@ -189,33 +198,33 @@ class TrainingConfig(
 
     @property
     def guided(self) -> tuple[str, ...]:
-        """Names of the guidance channels, which follow the answer; none if the loss ignores them."""
+        """Names of the guidance channels, which follow the channels of the answer; empty if guidance has no weight."""
         return self.problem.guided if self.guidance else ()
 
     @property
     def guide(self) -> Callable[[Tiles], Guidance] | None:
-        """The function that returns the guidance of (N, H, W) levels, or None without guidance."""
+        """The task's function from (N, H, W) levels to their guidance, or None if guidance has no weight."""
         return self.problem.guide if self.guidance else None
 
     @property
     def model_arguments(self) -> dict[str, Any]:
-        """Keyword arguments of the model's constructor, without the generator."""
+        """Keyword arguments of the model's constructor, except the random generator."""
         from ..policies.weights import arguments_of, model_class
 
-        # a class for a single task need not take a task: `_check_model` compares the model's task with the run's
+        # the constructor of a class for a single task may have no argument `task`; `_check_model` compares the tasks
         optional = {"task": self.task, "n_iterations": self.n_iterations, "size": self.sizes[0]}
         taken = arguments_of(model_class(self.model))
         counts = {"n_tiles": self.problem.n_tiles, "n_channels": self.n_channels}
         return {**self.model_options, **counts, **{name: optional[name] for name in optional if name in taken}}
 
     def shapes(self, **others: Any) -> Policy:
-        """Return the model on the meta device: its weights have shapes, but no memory.
+        """Return the model on the meta device, where weights have shapes but no memory.
 
         Args:
-            others: arguments of the model's constructor that replace the run's.
+            others: arguments of the model's constructor, which replace the values of the run.
 
         Raises:
-            ValueError: an unknown class; or its constructor refuses an argument, or does not take one that training
+            ValueError: the class is unknown, or its constructor rejects an argument or lacks an argument that training
                 passes.
         """
         from ..policies.weights import arguments_of, model_class, without_memory
@@ -229,10 +238,12 @@ class TrainingConfig(
             raise ValueError(f"a model of class {self.model} cannot be made: {error}") from error
 
     def make_model(self) -> Policy:
-        """Return the model with its initial weights, on the CPU. `LevelStream.guarantees` has its guarantees.
+        """Return the model with its initial weights, on the CPU.
+
+        The caller sets the guarantees of the model from `LevelStream.guarantees`.
 
         Raises:
-            ValueError: the network to start from is unknown or does not fit.
+            ValueError: the network in `start_from` is unknown or does not fit the model.
         """
         import torch
 
@@ -267,12 +278,12 @@ class TrainingConfig(
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
-        """Return the configuration that has the values that `to_json` returned.
+        """Return the configuration with these values, which `to_json` returned.
 
-        An option that is missing has its default, so that an option can be added without rewriting every file.
+        A missing option gets its default, so that options can be added to this class without rewriting every file.
 
         Raises:
-            ValueError: an unknown option, or a bad value.
+            ValueError: an unknown option, or an invalid value.
         """
         if not isinstance(values, Mapping):
             raise ValueError(f"a configuration must be an object with a value for every field, got {values!r}")
@@ -282,15 +293,16 @@ class TrainingConfig(
 
 
 FURTHER = ("model_options", "mutation_options")
-"""Fields whose items are options by their own names, in `changed`, on the command line and in files."""
+"""Fields that are mappings of further options. In `changed`, on the command line and in files, each of the further
+options stands under its own name."""
 _OF_MUTATIONS = options_of_each({name: options_of(mutation) for name, mutation in MUTATIONS.items()})
 _FIELDS = {name: option for name, option in options_of(TrainingConfig).items() if name not in FURTHER}
 _OF_RUN = {**_FIELDS, **_OF_MUTATIONS}
 _FIRST = {name: option for name, option in _OF_RUN.items() if option.group in (TrainingOptions, ModelOptions)}
 OPTIONS = with_defaults({**_FIRST, **MODEL_OPTIONS, **_OF_RUN}, {})
-"""Options by name, except those of a user's own model."""
+"""All options by name, except the options of users' own models."""
 _UNUSED = {name: OPTIONS[name].default for name in (*MODEL_OPTIONS, *_OF_MUTATIONS)}
-"""Values in files of the options that other models and mutations have."""
+"""Values that files contain for the options of other models and mutations, which the run does not use."""
 _EVOLUTION = (PopulationConfig, BreedingSchedule, *MUTATIONS.values())
 WITHOUT_EVOLUTION = {name: option.default for name, option in OPTIONS.items() if option.group in _EVOLUTION}
 WITHOUT_EVOLUTION["evolve_absolute"] = False
@@ -298,10 +310,10 @@ WITHOUT_EVOLUTION["evolve_absolute"] = False
 
 
 def options_of_run(given: Mapping[str, Any]) -> dict[str, Option]:
-    """Return the options of a run and of its model, by name, with the preset's values as defaults.
+    """Return the options of a run and of its model by name, with the values of the preset as defaults.
 
     Args:
-        given: the values of `preset` and `model`, where they are given.
+        given: the options that the user gives. Only `preset` and `model` are read.
 
     Raises:
         ValueError: an unknown preset.
@@ -312,23 +324,25 @@ def options_of_run(given: Mapping[str, Any]) -> dict[str, Option]:
 
 
 def changed(start: str | TrainingConfig, /, **changes: Any) -> TrainingConfig:
-    """Return a configuration with other values; a new model keeps only the options that it has.
+    """Return a copy of a configuration or a preset with other values of some options.
 
-    Options that `pool_size=0` or `evolve=False` makes meaningless get their defaults, unless they are given too.
-    Without a pool, an `n_iterations` of None gets its default too.
+    - If the model or the mutation changes, only options that the new model or mutation has are copied.
+    - If `pool_size=0` or `evolve=False` makes options meaningless, these options get their defaults, unless `changes`
+      contains them.
+    - Without a pool, an `n_iterations` of None is replaced by its default, because only a pool draws the iterations.
 
     Args:
         start: a configuration, or the name of a preset.
-        changes: options by name, including options of a model of your own.
+        changes: options by name, including options of your own model.
 
     Raises:
-        ValueError: an unknown preset, bad values, or unknown options.
+        ValueError: an unknown preset, an unknown option, or an invalid value.
     """
     return _configured(PRESETS.find(start) if isinstance(start, str) else start.values, changes)
 
 
 def _configured(before: Mapping[str, Any], changes: Mapping[str, Any]) -> TrainingConfig:
-    """Return the configuration with the options `before`, by name, after changes; see `changed`."""
+    """Return the configuration with the options in `before`, by name, after the changes that `changed` describes."""
     if not changes.get("pool_size", True):
         usual = {name: OPTIONS[name].default for name in options_of(PoolOptions)}
         if before.get("n_iterations", TrainingConfig.n_iterations) is None:
@@ -340,13 +354,14 @@ def _configured(before: Mapping[str, Any], changes: Mapping[str, Any]) -> Traini
     check_known(changes, {*OPTIONS, *of_model}, "a configuration")
     mutation = OPTIONS["mutation"].check(changes.get("mutation", before.get("mutation", TrainingConfig.mutation)))
     of_mutation = options_of(MUTATIONS[mutation])
-    # another model or mutation keeps only those of the earlier options that it has
+    # if the model or the mutation changes, drop earlier options that the new model or mutation does not have
     if "model" in changes:
         before = {name: value for name, value in before.items() if name in _OF_RUN or name in of_model}
     if "mutation" in changes:
         before = {name: value for name, value in before.items() if name in of_mutation or name not in _OF_MUTATIONS}
     values = {**before, **changes}
-    # files have the defaults of the other mutations' options too; the constructor refuses other values
+    # Files contain defaults for the options of all mutations. Drop the defaults of other mutations' options; the
+    # constructor rejects other values of these options.
     idle = {name for name in _OF_MUTATIONS.keys() - of_mutation.keys() if values.get(name) == _UNUSED[name]}
     return TrainingConfig(
         **{name: value for name, value in values.items() if name in _FIELDS},
@@ -358,15 +373,16 @@ def _configured(before: Mapping[str, Any], changes: Mapping[str, Any]) -> Traini
 def register_preset(name: str, base: str | None = None, **options: Any) -> None:
     """Register a preset of your own for `train`, `changed` and, with --import, the command line.
 
-    Each option is checked now; whether they go together is checked when the preset is used, since that loads torch.
+    Each option is checked now. Whether the options contradict each other is checked when the preset is used, because
+    this check loads torch.
 
     Args:
         name: the name of the new preset.
-        base: a preset from which the new preset inherits options, by default none.
-        options: options by name, as `changed` takes them; they replace options of the base.
+        base: a preset with options that the new preset inherits. None inherits nothing.
+        options: options by name, as for `changed`, which replace the options of the base.
 
     Raises:
-        ValueError: the name of a preset of this package, an unknown base or option, or a bad value.
+        ValueError: the name of a preset of this package, an unknown base or option, or an invalid value.
     """
     inherited = {} if base is None else PRESETS.find(base)
     known = {**options_of_model({**inherited, **options}.get("model", TrainingConfig.model)), **OPTIONS}
