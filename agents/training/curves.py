@@ -1,4 +1,4 @@
-"""The curves of a run: losses, validation and learning rate. Importing this loads matplotlib."""
+"""The figure `curves.png` of a run: losses, validation and learning rate. Importing this module loads matplotlib."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ OWN_STYLE = {"axes.edgecolor": GREY, "legend.borderaxespad": 0.2}
 METRICS = {"accuracy": VERMILION, "optimal": GREEN, "complete": BLUE}
 LENGTH = "mean_solution_length"
 UNITS, FEWEST = (("hours", 3600), ("minutes", 60), ("seconds", 1)), 3
-"""Units of time in seconds; the largest is used of which the run took at least `FEWEST`."""
+"""Units of the time axis with their seconds. The axis has the largest unit of which the run took at least `FEWEST`."""
 MANY = 40
-"""Number of points from which a curve has no markers."""
+"""Least number of points of a curve that is drawn without markers."""
 CLOSE, VERY_CLOSE = 1e4, 5
-"""Losses within these factors have ticks at 2 and 5 too: over more powers of ten matplotlib draws none, over fewer it
-draws many at even distances."""
+"""Ratios of the largest to the smallest loss that decide the ticks of the logarithmic axis: below `VERY_CLOSE`, ticks
+are at even distances; below `CLOSE`, at 1, 2 and 5 times the powers of ten; otherwise, only at the powers of ten."""
 SMOOTHED = 0.04
-"""Part of the run over which the training loss is averaged."""
+"""Width of the window over which the training loss is averaged, as a fraction of the run."""
 APART = 0.03
-"""Least distance between two ticks of time, as a part of the width: slow first updates would crowd them."""
+"""Least distance between two ticks of time, as a fraction of the width. Without it, the ticks of slow first updates
+would overlap."""
 
 
 def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
     """Plot losses, validation and learning rate against updates and time, to a PNG file, and return its path.
 
-    The training loss and the validation loss have separate panels, since the former is over several iterations and
-    includes guidance. If the levels evolve, another panel shows the mean length of their solutions.
+    The training loss and the validation loss have separate panels, because only the training loss can include several
+    iterations and guidance. If the levels evolve, another panel shows the mean length of their solutions.
 
     Args:
-        lines: at least one, in the order of updates.
+        lines: lines of metrics in the order of updates, at least one.
         title: the title above the panels.
         path: the file.
     """
@@ -94,7 +95,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
 
 
 def _smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the geometric mean of a window around each value; windows shrink towards the ends, to stay centred."""
+    """Return the geometric means of windows centred at each of (N,) values, which shrink towards both ends, (N,)."""
     reach = math.floor(SMOOTHED * len(values) / 2)
     sums = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(values, 1e-12)))])
     places = np.arange(len(values))
@@ -106,7 +107,7 @@ def _smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _add_time(axes: Axes, updates: NDArray[np.float64], seconds: NDArray[np.float64]) -> None:
     """Add an axis above the panels with the time that the updates took.
 
-    Only this axis shows measured time, so it alone differs between two runs of one configuration.
+    Two runs of the same configuration differ only in this axis, because all other axes show no measured time.
     """
     unit, length = next(unit for unit in UNITS if seconds[-1] >= unit[1] * FEWEST or unit is UNITS[-1])
     times = np.concatenate([[0.0], seconds / length])

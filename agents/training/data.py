@@ -1,4 +1,4 @@
-"""Levels to train on: fixed or fresh levels, prepared in the background, and never levels of test sets."""
+"""Levels to train on, fixed or fresh, which are prepared in the background and never belong to a test set."""
 
 from __future__ import annotations
 
@@ -26,29 +26,31 @@ from ..rollouts import Batch
 from .config import TrainingConfig
 
 AHEAD = 8
-"""Number of batches that are made ahead."""
+"""Number of batches that are prepared in advance."""
 PATIENCE = 100
-"""Largest number of times that held-out levels are drawn again."""
+"""Largest number of times that a held-out level is replaced by a new draw."""
 MOST_VALIDATED = 1024
-"""Largest number of levels of a validation."""
+"""Largest number of levels in a validation."""
 
 
 def concatenate(batches: list[Batch]) -> Batch:
-    """Return the levels of many batches, each (N, H, W) of any N, as one batch, in order."""
+    """Return a batch of the levels of all batches, in order. The batches are (N, H, W) and can differ in N."""
     tiles, targets = [batch.tiles for batch in batches], [batch.target for batch in batches]
     return Batch(np.concatenate(tiles), np.concatenate(targets))
 
 
 class LevelStream:
-    """The levels of a run: its batches and its validation set. Each batch depends only on the configuration and the
-    number of its update.
+    """The levels of a run: the batches for its updates, and its validation set.
+
+    A batch depends only on the configuration and on the number of the update.
 
     Attributes:
-        config: the configuration.
-        all_sizes: whether all sizes are in use from the start, as in a run that was finished before.
+        config: the configuration of the run.
+        all_sizes: whether all sizes are in use from the first update. This is the case if the run continues a finished
+            run.
 
     Raises:
-        ValueError: the configuration's level set cannot be used for training.
+        ValueError: the level set in the configuration cannot be used for training.
     """
 
     def __init__(self, config: TrainingConfig) -> None:
@@ -62,7 +64,8 @@ class LevelStream:
 
     @property
     def guarantees(self) -> Guarantees:
-        """The guarantees of policies trained on these levels: the border, family and size of levels that they need."""
+        """The guarantees of policies that are trained on these levels: the border, family and size that levels must
+        have."""
         sizes, families, own = self.config.sizes, self.config.families, self._given
         size = min(max(USUAL_SIZE, min(sizes)), max(sizes))
         return Guarantees(
@@ -72,15 +75,16 @@ class LevelStream:
         )
 
     def size(self, update: int) -> int:
-        """Return the inner size of an update's levels, drawn from the sizes that are in use by then."""
+        """Return the inner size of the levels of an update, a random choice among the sizes in use at this update."""
         sizes = self.config.sizes
         n_joined = len(sizes) if self.all_sizes else min(len(sizes), 1 + update * len(sizes) // self.config.n_updates)
         return sizes[int(rng_for(self.config.seed, "size", update).integers(n_joined))]
 
     def batch(self, update: int) -> Batch:
-        """Return the (n_fresh, H, W) levels of an update: its batch, or the newcomers of a pool or population.
+        """Return the (n_fresh, H, W) new levels of an update: the whole batch, or with a pool or a population only the
+        newcomers.
 
-        Each level of a fixed set comes once an epoch, in a new random order.
+        A fixed training set is passed through in epochs: every level occurs once in an epoch, in a new random order.
         """
         config = self.config
         if config.n_levels is None or config.evolve:
@@ -95,10 +99,11 @@ class LevelStream:
         return self.fixed[indices]
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> Batch:
-        """Return n levels, (n, size + 2, size + 2), of the level set or, without a level set, fresh levels. None of
-        them are held out.
+        """Draw n levels, (n, size + 2, size + 2), from the level set, or generate them if there is no level set. None
+        of the levels are held out.
 
-        Fresh levels come from all families in equal parts, in random order. A `long_fraction` of each family is long.
+        Generated levels have equal parts of all families, in random order. In every family, a fraction `long_fraction`
+        of the levels has long solutions.
 
         Raises:
             ValueError: nearly all levels of this size are held out.
@@ -115,11 +120,13 @@ class LevelStream:
         parts = []
         for i, family in enumerate(config.families):
             n_of_family = (n - i + len(config.families) - 1) // len(config.families)
-            # what is left over counts by chance: rounded, a family with one fresh level would always have a border
+            # The remainder becomes a level without a border by chance. With rounding, a family with a single fresh
+            # level would always have a border.
             n_borderless, left = divmod(round(config.borderless * n_of_family, 9), 1)
             n_borderless = int(n_borderless) + (left > 0 and rng.random() < left)
             counts = ((True, n_of_family - n_borderless), (False, n_borderless))
-            # no draws for none without a border: the levels of runs without this option stay what they were
+            # without borderless levels, no numbers are drawn for them, so that runs without this option have the same
+            # levels as before the option existed
             for border, count in counts[: 1 + bool(n_borderless)]:
                 n_long = round(config.long_fraction * count)
                 for n_each, of in ((n_long, config.long_of), (count - n_long, 1)):
@@ -129,8 +136,12 @@ class LevelStream:
         return concatenate(parts)[rng.permutation(n)]
 
     def _allowed(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Tiles:
-        """Return (n, size + 2, size + 2) levels of a family, each variant in equal parts; a held-out level is drawn
-        again."""
+        """Return n levels of a family, (n, size + 2, size + 2), that are not held out, in equal parts of each variant
+        of the family.
+
+        Raises:
+            ValueError: some level was held out in each of `PATIENCE` draws.
+        """
         task, generator, variants = self.config.problem, FAMILIES[family].generator, FAMILIES[family].variants
         tiles, places = np.empty((n, size + 2, size + 2), np.uint8), np.arange(n)
         for _ in range(PATIENCE):
@@ -145,7 +156,7 @@ class LevelStream:
 
     @cached_property
     def fixed(self) -> Batch:
-        """The levels of a fixed training set, (n_levels, H, W), or those with which a population starts.
+        """The fixed training set, (n_levels, H, W), or the first members of a population.
 
         Raises:
             ValueError: nearly all levels of this size are held out.
@@ -155,13 +166,13 @@ class LevelStream:
 
     @cached_property
     def validation(self) -> Batch:
-        """Up to 1,024 levels, (N, H, W), of the run's validation set.
+        """The first levels of the run's validation set, (N, H, W), at most 1,024.
 
-        By default the set has levels of the paper's kind, at the run's first size.
+        By default, the levels are of the paper's kind and have the first size of the run.
 
         Raises:
-            ValueError: no such set; or its levels are not square, not of a size of the run, not all solvable, in test
-                sets, or trained on.
+            ValueError: there is no such set. Or its levels are not square, do not have a size of the run, are not all
+                solvable, or belong to a test set or to the training set.
         """
         config, task, name, size = self.config, self.config.problem, self.config.validation_set, self.config.sizes[0]
         if name is None:
@@ -180,9 +191,10 @@ class LevelStream:
 
 @contextmanager
 def made_ahead(stream: LevelStream, start: int) -> Iterator[Iterator[Batch]]:
-    """Yield the batches from update `start` to the last, which another thread prepares while the device trains.
+    """Yield an iterator over the batches of all updates from `start` on. Another thread prepares up to `AHEAD` batches
+    while the device trains.
 
-    The generators and solvers are machine code that releases the GIL, so the thread runs in parallel.
+    The thread runs in parallel, because generators and solvers are machine code that releases the GIL.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="levels") as pool:
 
@@ -200,7 +212,7 @@ def made_ahead(stream: LevelStream, start: int) -> Iterator[Iterator[Batch]]:
 
 
 def with_solutions(tiles: Tiles, task: Task) -> Batch:
-    """Return (N, H, W) levels with their solutions, as a batch.
+    """Solve (N, H, W) levels, and return the levels with their solutions as a batch.
 
     Raises:
         ValueError: a level is unsolvable or malformed.
@@ -209,15 +221,19 @@ def with_solutions(tiles: Tiles, task: Task) -> Batch:
 
 
 def is_held_out(tiles: Tiles, task: Task) -> NDArray[np.bool_]:
-    """Return which of (N, S, S) levels are held out, (N,) bool: levels of test and validation sets, which no training
-    may use."""
+    """Return which of (N, S, S) levels are held out, (N,) bool. Training must not use held-out levels, because they
+    belong to test or validation sets."""
     return is_reserved(tiles, held_out(tiles.shape[1] - 2, task))
 
 
 def _named(name: str, config: TrainingConfig) -> Batch:
-    """Return all levels of a set, (N, S, S), after checking that the run can use them.
+    """Return all levels of a level set with their solutions, (N, S, S), after checking that the run can use them.
 
-    Sources and targets become empty tiles if the task has none.
+    Sources and targets become empty tiles if the task has no sources and targets.
+
+    Raises:
+        ValueError: there is no such set, or its levels are not square, do not have a size of the run, or are not all
+            solvable.
     """
     task = config.problem
     tiles = task.prepare(load_levels(name, task).tiles)

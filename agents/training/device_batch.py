@@ -1,4 +1,4 @@
-"""The levels of an update on the model's device: tiles, solutions and guidance."""
+"""The levels of an update, with their solutions and guidance, as tensors on the model's device."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from ..rollouts import Batch
 
 
 def solution_lengths(target: Tensor) -> Tensor:
-    """Return the number of tiles of (N, H, W) or (N, K, H, W) solutions, (N,) int64; H + W where there is none.
+    """Return the number of tiles of (N, H, W) or (N, K, H, W) solutions, (N,) int64.
 
-    An automaton can tell that there is no solution only after a signal has crossed the level, hence H + W and not 0.
+    The length is H + W if a level has no solution, because an automaton can detect this only after a signal has crossed
+    the level.
     """
     n_tiles = target.flatten(1).sum(dim=1)
     return torch.where(n_tiles > 0, n_tiles, sum(target.shape[-2:]))
@@ -26,13 +27,13 @@ def solution_lengths(target: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class DeviceBatch:
-    """Levels on a device.
+    """N levels on a device, with their solutions and guidance.
 
     Attributes:
         tiles: (N, H, W) uint8.
         target: (N, H, W) or (N, K, H, W) bool, the canonical solutions.
-        guidance: (N, G, H, W) bool, the channels of its guidance, or None without guidance.
-        after: (N, H, W) int32, the iterations after which a tile's guidance counts, or None without guidance.
+        guidance: (N, G, H, W) bool, the target values of the G guidance channels, or None without guidance.
+        after: (N, H, W) int32, the number of iterations before the guidance of a tile counts, or None without guidance.
     """
 
     tiles: Tensor
@@ -42,8 +43,13 @@ class DeviceBatch:
 
     @classmethod
     def of(cls, batch: Batch, device: torch.device, guide: Callable[[Tiles], Guidance] | None = None) -> DeviceBatch:
-        """Return (N, H, W) levels copied to a device without waiting for it, with the guidance that `guide` returns if
-        given."""
+        """Copy a batch of (N, H, W) levels to a device, without waiting for the device.
+
+        Args:
+            batch: the levels with their solutions.
+            device: the device.
+            guide: function from tiles to guidance, or None for a batch without guidance.
+        """
         arrays = [batch.tiles, batch.target]
         if guide is not None:
             shown = guide(batch.tiles)
@@ -57,16 +63,21 @@ class DeviceBatch:
         return DeviceBatch(*(tensor[index] for tensor in self._parts()))
 
     def put(self, places: Tensor, others: DeviceBatch) -> None:
-        """Replace the levels at (n,) int64 places by n others, in place."""
+        """Replace the levels at n indices in place.
+
+        Args:
+            places: (n,) int64 indices.
+            others: n levels of the same size.
+        """
         for mine, theirs in zip(self._parts(), others._parts(), strict=True):
             mine[places] = theirs
 
     def copy(self) -> DeviceBatch:
-        """Return a copy that shares no memory."""
+        """Return a copy that shares no memory with this batch."""
         return DeviceBatch(*(tensor.clone() for tensor in self._parts()))
 
     def one_hot(self, n_tiles: int) -> Tensor:
-        """Return the one-hot tiles that models read, (N, n_tiles, H, W) float32; equals `levels.one_hot`."""
+        """Return the one-hot tiles, (N, n_tiles, H, W) float32, as models read them and `levels.one_hot` returns them."""
         kinds = torch.arange(n_tiles, dtype=torch.uint8, device=self.tiles.device)
         return (self.tiles[:, None] == kinds[:, None, None]).float()
 

@@ -1,4 +1,5 @@
-"""Edits of a pool's levels that leave their states as they are: policies learn to drop a path that is now wrong."""
+"""Edits of levels in a pool. The states of the levels stay, so that policies learn to erase paths that an edit has made
+wrong."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from maze_nca_gym.mazes.mutation import mutate
 from maze_nca_gym.mazes.tasks import Task
 
 FEW, MOST = 2, 40
-"""Smallest and largest number of edits of a level: new walls, gaps, sources or targets."""
+"""Smallest and largest number of edits of a level. An edit is a new wall, gap, source or target."""
 REPLACED, OPENED, CLOSED = 0.3, 0.4, 0.15
-"""With `all-kinds`: fractions of the levels that are replaced by others, that get a single gap, and that get a single
+"""Fractions of the levels that the kind `all-kinds` replaces by other levels, gives a single gap, and gives a single
 wall on their solution."""
 
 
@@ -22,10 +23,10 @@ class EditKind(NamedTuple):
     """A way to edit levels.
 
     Attributes:
-        edit: returns (n, H, W) edited levels, given the generator, the (n, H, W) levels, the pool's (P, H, W), and
-            their task.
-        grace: extra iterations before the solution of an edited level is due, compared to a fresh level.
-        cuts: whether edited levels may have no solution; otherwise such an edit is skipped.
+        edit: function that receives the random generator, the (n, H, W) levels to edit, all (P, H, W) levels of the
+            pool, and the task, and returns the (n, H, W) edited levels.
+        grace: number of iterations by which the solution of an edited level is due later than that of a fresh level.
+        cuts: whether an edited level may have no solution. If not, edits that leave no solution are skipped.
     """
 
     edit: Callable[[np.random.Generator, Tiles, Tiles, Task], Tiles]
@@ -38,14 +39,14 @@ def _few(rng: np.random.Generator, tiles: Tiles, pool: Tiles, task: Task) -> Til
 
 
 def _all_kinds(rng: np.random.Generator, tiles: Tiles, pool: Tiles, task: Task) -> Tiles:
-    # Large changes alone would teach a policy to drop everything at any change. A single gap leaves the old path
-    # walkable, so a policy has to notice where it is no longer shortest. A single wall can leave no path at all, which
-    # a policy must see to draw nothing.
+    # Large changes alone would teach a policy to erase the whole path at any change. After a single gap, the old path
+    # can still be walked, so a policy has to find out whether it is still shortest. After a single wall, there may be
+    # no path at all, and then a policy must predict an empty path.
     parts = np.round(np.cumsum([REPLACED, OPENED, CLOSED]) * len(tiles)).astype(int)
     edited = tiles.copy()
     replaced, opened, closed, changed = np.split(edited, parts)  # views of `edited`
     replaced[...] = pool[rng.integers(len(pool), size=len(replaced))]
-    for level in opened:  # a gap in a wall that is not at the edge, if there is one
+    for level in opened:  # a gap in a random wall inside the border, if there is such a wall
         inner = level[1:-1, 1:-1]
         walls = np.argwhere(inner == Tile.WALL)
         if len(walls):

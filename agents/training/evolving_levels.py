@@ -1,7 +1,8 @@
 """Training levels that evolve against the model (paper, section "Adversarial data generation").
 
-Batches are drawn from a population, and training on them measures how hard their levels are. Every few updates, if the
-model does well on them, mutated levels are scored without gradients and replace the easiest members.
+Batches are drawn from a population of levels, and training on a batch also measures how hard its levels are. Every few
+updates, if the model does well on the population, mutated levels are scored without gradients, and the hardest of them
+replace the easiest members.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ class EvolvingLevels:
     """A population of training levels, and the statistics that decide when it evolves.
 
     Attributes:
-        population: the levels. Its clock counts updates.
-        regret: the mean regret of a batch divided by the regret of empty paths, summed over the batches since a
-            round was last considered.
+        population: the levels. The clock of the population counts updates.
+        regret: the mean regret of a batch divided by the regret of empty paths (or not divided, with
+            `evolve_absolute`), summed over all batches since `evolve` last decided on a round of offspring.
         n_rounds: the number of rounds of offspring so far.
-        seconds: the time spent on the population, over all sessions.
+        seconds: the time spent on the population in all sessions.
     """
 
     population: LevelPopulation
@@ -50,9 +51,11 @@ class EvolvingLevels:
 
     @classmethod
     def start(cls, stream: LevelStream) -> EvolvingLevels:
-        """Return the first population: the run's fixed training set or, without one, fresh levels that fill it.
+        """Return the first population: the `n_levels` levels of the configuration, or by default as many fresh levels
+        as the population can contain.
 
-        Their regret is the regret of an empty path: an untrained model draws hardly anything better.
+        The initial regret of a level is the regret of an empty path, because the paths of an untrained model are hardly
+        better.
 
         Raises:
             ValueError: nearly all levels of this size are held out.
@@ -64,8 +67,18 @@ class EvolvingLevels:
         return cls(population)
 
     def replay(self, config: TrainingConfig, update: int, newcomers: Batch) -> tuple[NDArray[np.int64], Batch]:
-        """Draw members of the population for an update; return their (M,) indices, and the levels of the update: the
-        members, then the newcomers. The draw depends on the seed in the configuration and on the update alone."""
+        """Draw the members of the population that an update trains on.
+
+        The draw depends only on the seed in the configuration, on the number of the update and on the population.
+
+        Args:
+            config: the configuration of the run.
+            update: the number of the update.
+            newcomers: the new levels of the update, which fill the rest of the batch.
+
+        Returns:
+            The (M,) int64 indices of the members, and the batch: the M members, followed by the newcomers.
+        """
         with self._timed():
             rng = rng_for(config.seed, "replay", update)
             members = self.population.sample(rng, config.batch_size - len(newcomers))
@@ -75,14 +88,14 @@ class EvolvingLevels:
     def note(
         self, members: NDArray[np.int64], batch: Batch, path: Tensor, workers: Workers, absolute: bool = False
     ) -> None:
-        """Record how hard the levels of an update were; newcomers that are hard enough enter the population.
+        """Record how hard the levels of an update were. Newcomers that are hard enough enter the population.
 
         Args:
-            members: the members from `replay`; nothing has entered since.
-            batch: the levels from `replay`.
-            path: this worker's share (B, H, W) of their paths after the last iteration.
+            members: the indices that `replay` returned. No level may have entered the population since then.
+            batch: the batch that `replay` returned.
+            path: (B, H, W) paths after the last iteration, on the share of the batch that belongs to this worker.
             workers: the workers that share the batch.
-            absolute: whether the regret itself counts, instead of its ratio to the regret of empty paths.
+            absolute: whether the regret itself is added to `regret`, instead of its ratio to the regret of empty paths.
         """
         with self._timed():
             share = batch[workers.rank :: workers.size]
@@ -92,17 +105,17 @@ class EvolvingLevels:
             self.population.update(members, *measured[: len(members)].T)
             if len(newcomers):
                 self.population.insert(self.population.fresh(newcomers), *measured[len(members) :].T)
-            # as a part of the loss of empty paths, which is at least that of a single tile: no zero
+            # relative to the loss of empty paths; the smallest loss of a path with a tile avoids a division by zero
             whole = 1 if absolute else max(float(batch.target.mean()), 1 / batch.target.size)
             self.regret += float(measured[:, 0].mean() / whole)
 
     def evolve(self, model: Policy, config: TrainingConfig, update: int, workers: Workers) -> None:
-        """Let offspring compete with the members, if a round is due and the model does well on the members.
+        """Make a round of offspring, which compete with the members, if a round is due and the model does well.
 
         Args:
             model: the model after the update.
             config: the configuration of the run.
-            update: the number of updates made so far.
+            update: the number of updates so far.
             workers: the workers that share the scoring.
         """
         if update % config.evolve_every:
@@ -128,12 +141,12 @@ class EvolvingLevels:
 
 
 def measured_by(config: PopulationConfig, path: Tensor, batch: Batch) -> Tensor:
-    """Return for each path its regret and whether it is complete, as 1 or 0, (B, 2) float64 on the CPU.
+    """Return the regret of each path, and 1 if the path is complete or else 0, (B, 2) float64 on the CPU.
 
     Args:
-        config: the configuration whose `measure` says which error counts as regret, see `members.measure_levels`.
+        config: the configuration with the field `measure`, the error that counts as regret (`members.measure_levels`).
         path: (B, H, W) floats on any device, the path channel after the last iteration.
-        batch: the levels of the paths, with their canonical solutions.
+        batch: the B levels with their canonical solutions.
     """
     paths = read_back(path.detach().float())
     measured = measure_levels(config.measure, batch.tiles, paths, batch.target, config.problem.judge)
@@ -142,19 +155,23 @@ def measured_by(config: PopulationConfig, path: Tensor, batch: Batch) -> Tensor:
 
 @torch.no_grad()
 def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: Workers) -> NDArray[np.float64]:
-    """Run a model on N levels for an episode, without gradients; return the regret and the completeness of each level,
-    (N, 2) float64. The workers share the levels, and each of them returns the values of all levels.
+    """Run a model for an episode on each of N levels, without gradients, and measure its paths.
+
+    The workers share the levels, and each worker returns the values of all levels.
 
     Args:
         model: the model, on the workers' device.
-        levels: the levels.
-        config: the configuration of the run: iterations, batch size, precision and measure.
-        workers: the workers that share the work.
+        levels: the N levels.
+        config: the configuration of the run, of which iterations, batch size, precision and measure are used.
+        workers: the workers that share the levels.
+
+    Returns:
+        (N, 2) float64: the regret of each level, and 1 if its path is complete or else 0.
     """
     if not len(levels):
         return np.zeros((0, 2))
     n_each = -(-len(levels) // workers.size)
-    # wraps around, so that every worker has as many: a gather needs shares of one size
+    # the indices wrap around, so that all workers have equally many levels, as `gather` requires
     places = (np.arange(n_each) * workers.size + workers.rank) % len(levels)
     at_once = config.batch_size // workers.size
     n_steps, measured = config.n_iterations, []
@@ -170,7 +187,12 @@ def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: 
 
 
 def _in_order(share: Tensor, workers: Workers) -> NDArray[np.float64]:
-    """Return the measurements of all workers in the order of the levels; each worker has every `workers.size`-th."""
+    """Return the (N, 2) measurements of all workers in the order of the levels.
+
+    Args:
+        share: (N / size, 2) measurements of this worker. Worker r has the levels r, r + size, r + 2 size ...
+        workers: the workers that share the levels.
+    """
     if workers.size == 1:
         return share.numpy()
     shares = workers.gather(share.to(workers.device)).view(workers.size, -1, 2)

@@ -1,4 +1,4 @@
-"""Example rollouts of a run, on levels that it never trains on."""
+"""The figure `rollouts.png` of a run: example rollouts on levels on which the run never trains."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .losses import counted_iterations
 
 ROWS = 4
 CANDIDATES = 64
-"""Levels of a family among which the rows are chosen, by the length of their solutions."""
+"""Number of levels of each family from which the rows are chosen, by the length of their solutions."""
 MOMENTS = (0.125, 0.25, 0.5, 1.0)
-"""Fractions of the iterations after which the path is shown."""
+"""Moments at which the path is shown, as fractions of the iterations."""
 PICTURE = 240
 """Approximate side of a level's picture, in pixels."""
 GAP = 12
@@ -29,12 +29,13 @@ GAP = 12
 
 @torch.no_grad()
 def draw_rollouts(policy: Policy, stream: LevelStream, title: str, path: Path) -> Path:
-    """Write a PNG file with one row per level: the path after some iterations, then the solution; returns its path.
+    """Draw rollouts to a PNG file, and return its path. Each row shows the path on a level after some iterations, and
+    the solution.
 
     Args:
         policy: the policy to run.
-        stream: the levels of its training. Those that are drawn are from the run's own validation set, or held-out
-            levels of its families and first size.
+        stream: the levels of the policy's training. The drawn levels belong to the validation set in the configuration
+            or, without such a set, are held-out levels of the families and the first size of the training.
         title: a line above the rows.
         path: the file.
     """
@@ -57,7 +58,8 @@ def draw_rollouts(policy: Policy, stream: LevelStream, title: str, path: Path) -
 
 
 def _rows(stream: LevelStream) -> Batch:
-    """Return levels of a run's own validation set, or of each of its families, up to the longest of all candidates."""
+    """Return the levels to draw, from the run's own validation set or in equal parts from each family. Their solutions
+    range from short to the longest of all candidates."""
     config = stream.config
     if config.validation_set is not None:
         sources = [stream.validation[:CANDIDATES]]
