@@ -26,12 +26,15 @@ COLUMNS = ("valid_loss", "accuracy", "complete", "optimal")
 """Names of the metrics of a validation."""
 
 Report: TypeAlias = Callable[[Line, Policy | None], object]
-"""Receives the metrics at an update, in the order of updates, and after a validation the policy as it is then.
+"""Function that receives a line of metrics, in the order of updates, and after a validation also the policy, else None.
 
-The metrics are `update`, `seconds` (of training), `loss` (mean since the last line), `learning_rate` and
-`levels_per_second`. After a validation also `valid_loss`, `accuracy`, `complete` and `optimal` on held-out levels.
-Where levels evolve also all of `LevelPopulation.statistics`, such as `mean_solution_length`, with `n_rounds` of
-offspring so far and `evolution_seconds`, their part of `seconds`.
+The metrics are:
+
+- in every line: `update`, `seconds` of training so far, `loss` (the mean since the line before), `learning_rate` and
+  `levels_per_second`
+- after a validation: `valid_loss`, `accuracy`, `complete` and `optimal` on held-out levels
+- if levels evolve: `n_rounds` of offspring so far, `evolution_seconds`, the part of `seconds` spent on the population,
+  and the metrics of `LevelPopulation.statistics`, such as `mean_solution_length`
 """
 
 
@@ -44,43 +47,45 @@ def run_updates(
     save_every: float = 60.0,
     report: Report = lambda line, policy: None,
 ) -> None:
-    """Make all updates that are left.
+    """Make all updates from the state of a run to its last update.
 
     Args:
         state: a fresh or a loaded state, which is changed.
-        run: the folder, which receives the checkpoint and `model.safetensors`, and at the end `population.npz` of
-            levels that evolve.
-        workers: the workers that share the work.
-        log_every: updates between two lines of metrics.
-        validate_every: updates between two validations, a multiple of `log_every`.
+        run: the folder of the run, which receives the checkpoint and `model.safetensors`. If levels evolve, it also
+            receives `population.npz` at the end.
+        workers: the workers that share the batches.
+        log_every: number of updates between two lines of metrics.
+        validate_every: number of updates between two validations, a multiple of `log_every`.
         save_every: least number of seconds between two checkpoints.
-        report: receives the metrics, where this process writes.
+        report: function that receives the metrics, in the process that writes.
 
     Raises:
-        ValueError: a batch that the workers cannot share equally, or nearly all levels of a size are held out.
-        Diverged: the loss is not finite or has exploded; the last checkpoint is from before.
+        ValueError: the batch size is not a multiple of the number of workers, or nearly all levels of a size are held
+            out.
+        Diverged: the loss is not finite or has exploded. The last checkpoint was saved before.
         KeyboardInterrupt: after Ctrl-C, when the state has been saved.
-        OSError: a file could not be written; the last checkpoint is intact.
+        OSError: a file could not be written. The last checkpoint is intact.
     """
     config, evolution, stream, held_out = state.config, state.evolution, state.stream, state.stream.validation
     is_shared = config.batch_size % workers.size == 0
     check(is_shared, f"batch_size {config.batch_size} must be a multiple of the {workers.size} workers")
     if state.update < config.n_updates:
-        stream.batch(state.update)  # raises where there are no such levels, before anything is written
-    # to agree on whether to end, GPUs have to be waited for: several workers with GPUs ask only after a line of metrics
+        stream.batch(state.update)  # raises ValueError if there are no such levels, before a file is written
+    # Several workers must agree on whether to stop, and this waits for their GPUs. Workers with GPUs therefore check
+    # only after a line of metrics.
     asks_always = workers.size == 1 or workers.device.type == "cpu"
 
     def save() -> None:
         read_losses(state)
         if run.writes:
             if evolution is not None and state.update == config.n_updates:
-                evolution.population.save(run.path / LEVELS)  # first: whoever finds the last checkpoint finds it too
+                evolution.population.save(run.path / LEVELS)  # before the checkpoint, which then implies this file
             state.save(run)
             save_model(state.best_model, run.path / MODEL)
 
     with (
         run.loop(save, save_every, workers.any) as between,
-        tf32(False, workers.device),  # but for the products of the network, see `updates.compute_gradients`
+        tf32(False, workers.device),  # except for the rollouts in `updates.compute_gradients`
         made_ahead(stream, state.update) as batches,
     ):
         for batch in batches:
@@ -90,7 +95,7 @@ def run_updates(
             is_last = state.update == config.n_updates
             is_due, pauses = is_last or state.update % log_every == 0, False
             if is_due:
-                read_losses(state)  # waits for the GPU, so that the time below is that of finished updates
+                read_losses(state)  # waits for the GPU, so that the time below includes all of its work
             seconds = time.perf_counter() - began
             state.seconds, state.line_seconds = state.seconds + seconds, state.line_seconds + seconds
             # a line of metrics, perhaps with a validation
@@ -117,11 +122,12 @@ def run_updates(
 
 
 def validate(policy: Policy, batch: Batch) -> dict[str, float]:
-    """Return the means of `valid_loss`, `accuracy`, `complete` and `optimal` after `default_steps` iterations.
+    """Run a policy for `default_steps` iterations, and return the means of `valid_loss`, `accuracy`, `complete` and
+    `optimal` over the levels.
 
     Args:
-        policy: a policy of the task of the levels.
-        batch: (N, H, W) levels of any N.
+        policy: a policy for the task of the levels.
+        batch: (N, H, W) levels with their solutions, of any number N.
     """
     path = find_paths(policy, batch.tiles, default_steps(policy, batch.target))
     table = score(batch.tiles, path, batch.target, policy.problem.judge).table

@@ -1,4 +1,4 @@
-"""Optimisers, the tensors that they keep between updates, and schedules of the learning rate."""
+"""Optimisers, the tensors that they store between updates, and schedules of the learning rate."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from torch import Tensor
 from torch.optim import Adam, Optimizer
 
 LARGEST_SIDE = 2_048
-"""Largest side of a matrix that gets a basis of its own; beyond it, the basis would cost more than the gradient."""
+"""Largest side of a matrix for which SOAP computes a basis. Beyond this, the basis would take longer than the
+gradient."""
 TURN_EVERY = 10
 """Updates between two refreshes of the bases."""
 TINY = 1e-8
 SIDES = ("left", "right")
 RISE = 0.1
 START, END = 1 / 25, 1e-5
-"""One-cycle: fraction of the updates in which the rate rises; its first and last values as fractions of the peak."""
+"""First and last learning rate of the schedule one-cycle, as fractions of the peak. The rate rises during the fraction
+`RISE` of the updates."""
 
 
 class OptimiserKind(NamedTuple):
     """A kind of optimiser.
 
     Attributes:
-        make: a function that makes an optimiser from parameters and `lr`.
-        empty: returns the initial tensors that it keeps for a parameter besides `step`, by torch's names.
+        make: function that makes an optimiser from the parameters and the learning rate `lr`.
+        empty: function that returns the initial tensors that the optimiser stores for a parameter, without `step`, by
+            their names in PyTorch.
     """
 
     make: Callable[..., Optimizer]
@@ -37,21 +40,22 @@ class OptimiserKind(NamedTuple):
 class SOAP(Optimizer):
     """Adam in a rotated basis, in which the entries of a layer's gradient hardly correlate.
 
-    (Vyas et al., "SOAP: Improving and Stabilizing Shampoo using Adam", algorithm 3.) A layer's weights count as a
-    matrix with a row for each output, G being its gradient. With L and R the moving averages of G G' and G' G, and with
-    Q_L and Q_R their eigenvectors, a step is
+    (Vyas et al., "SOAP: Improving and Stabilizing Shampoo using Adam", algorithm 3.) The weights of a layer are treated
+    as a matrix with a row for each output. Let G be the gradient of this matrix, L and R the moving averages of G G'
+    and G' G, and Q_L and Q_R the eigenvectors of L and R. A step is
 
         Q_L adam(Q_L' G Q_R) Q_R'
 
-    where the eigenvectors are refreshed every `TURN_EVERY` steps, by one step of a power iteration. Vectors, such as
-    biases, get plain Adam.
+    Every `TURN_EVERY` steps, a step of a power iteration refreshes the eigenvectors. Vectors, such as biases, are
+    optimised by plain Adam.
+
+    For each parameter that has had a gradient, the state of the optimiser contains `step`, () float32, and the tensors
+    of `soap_tensors`.
 
     Args:
         parameters: the parameters to optimise.
         lr: the learning rate, about the size of a step in the rotated basis.
-        decay: decay of all moving averages.
-
-    Its state holds `step`, (), float32, and what `soap_tensors` returns, for each parameter that had a gradient.
+        decay: decay of all moving averages, in [0, 1).
     """
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, decay: float = 0.95) -> None:
@@ -59,7 +63,7 @@ class SOAP(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Change every parameter that has a gradient."""
+        """Update every parameter that has a gradient, in place. `closure` is ignored."""
         for options, parameter in [(group, weight) for group in self.param_groups for weight in group["params"]]:
             if parameter.grad is None:
                 continue
@@ -92,7 +96,8 @@ class SOAP(Optimizer):
 
 
 def soap_tensors(parameter: Tensor) -> dict[str, Tensor]:
-    """Return the tensors that SOAP stores for a parameter, (...), before its first step, by name, without `step`."""
+    """Return the tensors that SOAP stores for a parameter of any shape before the first step, by name, without
+    `step`."""
     shape = parameter.shape
     matrix = (shape[0], shape[1:].numel()) if len(shape) > 1 else tuple(shape)
     tensors = {"exp_avg": parameter.new_zeros(matrix), "exp_avg_sq": parameter.new_zeros(matrix)}
@@ -104,10 +109,10 @@ def soap_tensors(parameter: Tensor) -> dict[str, Tensor]:
 
 
 def _eigenvectors(moments: Tensor) -> Tensor:
-    """Return the eigenvectors of a symmetric matrix as columns, the smallest eigenvalue first.
+    """Return the eigenvectors of a symmetric (n, n) matrix as columns, in the order of ascending eigenvalues.
 
-    In float32, LAPACK may return NaN for a matrix of rank one, such as the moments of a layer with a single output, or
-    raise an error. It does neither in float64.
+    The computation is repeated in float64, because in float32 LAPACK may return NaN or raise an error for a matrix of
+    rank one, such as the moments of a layer with a single output.
     """
     wide = torch.linalg.eigh(moments.double())[1].to(moments.dtype)
     try:
@@ -118,7 +123,7 @@ def _eigenvectors(moments: Tensor) -> Tensor:
 
 
 def _turned(matrix: Tensor, state: dict[str, Tensor], back: bool = False) -> Tensor:
-    """Return a gradient rotated into the bases, or back."""
+    """Return a matrix rotated into the bases in the state of its parameter or, with `back`, rotated back."""
     if "left_basis" in state:
         matrix = (state["left_basis"] if back else state["left_basis"].T) @ matrix
     if "right_basis" in state:
@@ -127,8 +132,8 @@ def _turned(matrix: Tensor, state: dict[str, Tensor], back: bool = False) -> Ten
 
 
 class PlainAdam(Adam):
-    """PyTorch's Adam without the wrappers that guard its methods from `torch.compile`: they import the compiler, which
-    takes two seconds, and no update here is compiled."""
+    """PyTorch's Adam without the wrappers that exclude its methods from `torch.compile`. The wrappers import the
+    compiler, which takes two seconds, and are not needed because no step of an optimiser is compiled here."""
 
     add_param_group, zero_grad = unwrap(Adam.add_param_group), unwrap(Adam.zero_grad)
     state_dict, load_state_dict = unwrap(Adam.state_dict), unwrap(Adam.load_state_dict)
@@ -136,8 +141,8 @@ class PlainAdam(Adam):
 
 
 def make_adam(parameters: Iterable[Tensor], lr: float) -> Adam:
-    """Return Adam for float parameters of any shape. On a GPU the step count stays there, so that no step waits for
-    it."""
+    """Return Adam for float parameters of any shape. On a GPU, Adam's step count is a tensor on the GPU, so that no
+    step waits for a copy."""
     parameters = list(parameters)
     return PlainAdam(parameters, lr=lr, capturable=parameters[0].is_cuda)
 
@@ -150,8 +155,11 @@ OPTIMISERS = {
 
 
 def one_cycle(progress: float) -> float:
-    """Return the factor of the learning rate at a progress from 0 to 1: it rises as a cosine from 1/25 to 1 at 10 %,
-    then falls to 1e-5 (Smith & Topin, "Super-Convergence")."""
+    """Return the learning rate of the schedule one-cycle, as a fraction of its peak, at a progress from 0 to 1.
+
+    The fraction rises from 1/25 to 1 during the first 10 % of the updates and then falls to 1e-5, both along a cosine
+    (Smith & Topin, "Super-Convergence").
+    """
     start, end, part = START, 1.0, progress / RISE
     if progress >= RISE:
         start, end, part = 1.0, END, (progress - RISE) / (1 - RISE)
@@ -159,4 +167,5 @@ def one_cycle(progress: float) -> float:
 
 
 SCHEDULES: dict[str, Callable[[float], float]] = {"constant": lambda progress: 1.0, "one-cycle": one_cycle}
-"""Schedules by name: from the fraction of the updates that are made to the learning rate as a fraction of the peak."""
+"""Schedules by name: functions from the finished fraction of the updates to the learning rate as a fraction of the
+peak."""

@@ -2,9 +2,10 @@
 
 (Persistent states as in Mordvintsev et al., "Growing Neural Cellular Automata".)
 
-Wrong states tend to stay wrong, because the gradient of one update does not reach back to the cause. Therefore, with
-`pool_retry`, levels that are due and wrong restart from an empty state. Levels that are due and correct are replaced
-first. So the pool collects hard levels instead of stuck states.
+Wrong states tend to stay wrong, because the gradient of an update does not reach back to the iterations that caused the
+error. With `pool_retry`, the pool therefore collects hard levels instead of stuck states: after some iterations, a
+level is due. Levels that are due and not solved restart from an empty state. Levels that are due and solved are
+replaced first.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ class Patience:
     """The time after which a level of the pool should be solved, and the solutions that count.
 
     Attributes:
-        per_tile: iterations for each tile of its solution.
-        more: further iterations, whatever the length of the solution.
-        any_optimum: whether any optimal path counts as solved, instead of only the canonical path.
+        per_tile: number of iterations for each tile of the solution.
+        more: number of further iterations for every level.
+        any_optimum: whether every optimal path counts as solved, instead of only the canonical path.
     """
 
     per_tile: float
@@ -46,7 +47,8 @@ class Patience:
 
     @classmethod
     def of(cls, config: TrainingConfig) -> Patience | None:
-        """Return the patience of a run: `pool_retry`, plus the longest update's iterations, or None without retries."""
+        """Return the patience of a run: `pool_retry` iterations per tile, and the iterations of the longest update.
+        Return None if the run has no `pool_retry`."""
         if config.pool_retry is None:
             return None
         return cls(config.pool_retry, config.pool_steps[1], config.nearest_solution > 0)
@@ -54,15 +56,17 @@ class Patience:
 
 @dataclass(eq=False)
 class StatePool:
-    """Levels of one size, their solutions, and their current states, all on one device.
+    """P levels of the same size with their solutions and current states, all on the same device.
 
-    No method waits for the device, except edits and `Patience.any_optimum`, which are computed on the CPU.
+    The methods do not wait for the device, except `edit`, and `put` with `Patience.any_optimum`, because edits and
+    optimal paths are computed on the CPU.
 
     Attributes:
-        levels: P levels.
-        states: (P, C, H, W) float32.
-        ages: (P,) int64, iterations since the level entered, restarted, or was edited (then less the edit's grace).
-        patience: the time until a level is due; None means forever.
+        levels: the P levels, also called members.
+        states: (P, C, H, W) float32, the current states.
+        ages: (P,) int64, the number of iterations since a level entered, restarted or was edited. An edit sets the age
+            to minus its grace.
+        patience: the time until a level is due, or None if levels are never due.
     """
 
     levels: DeviceBatch
@@ -72,37 +76,47 @@ class StatePool:
 
     @classmethod
     def fresh(cls, levels: DeviceBatch, n_channels: int, patience: Patience | None = None) -> StatePool:
-        """Return P levels with empty states, (P, n_channels, H, W) float32 zeros."""
+        """Return a pool of P levels, with (P, n_channels, H, W) float32 zeros as their states."""
         n, height, width = levels.tiles.shape
         states = torch.zeros(n, n_channels, height, width, dtype=torch.float32, device=levels.tiles.device)
         return cls(levels.copy(), states, torch.zeros(n, dtype=torch.int64, device=states.device), patience)
 
     def _due(self, places: Tensor, patience: Patience) -> Tensor:
-        """Return whether the members at these places should be solved by now, (n,) bool."""
+        """Return whether the members at these (n,) int64 indices should be solved by now, (n,) bool."""
         lengths = solution_lengths(self.levels.target[places]).double()
         return self.ages[places] >= patience.per_tile * lengths + patience.more
 
     def draw(self, rng: np.random.Generator, n: int, newcomers: DeviceBatch) -> Tensor:
-        """Draw n members, at most P, and replace the first of them by the newcomers; return the indices of all, (n,)
-        int64.
+        """Draw n random members, replace the first of them by the newcomers, and return the (n,) int64 indices of all.
 
-        Members that are due come first: they are replaced first, and then edited first.
+        The drawn members that are due come first, so that they are replaced first, and then edited first.
+
+        Args:
+            rng: the random generator.
+            n: number of members to draw, at most P.
+            newcomers: at most n levels, which start from states of zeros.
         """
         places = upload(rng.permutation(len(self.states))[:n], self.states.device)
         if self.patience is not None:
             places = places[(~self._due(places, self.patience)).byte().argsort(stable=True)]  # CUDA cannot sort bool
         replaced = places[: len(newcomers)]
         self.levels.put(replaced, newcomers)
-        self.ages.index_fill_(0, replaced, 0)  # a number in `[replaced] = 0` would be sent there, which waits
+        self.ages.index_fill_(0, replaced, 0)  # `[replaced] = 0` would copy the number to the device, and wait
         self.states.index_fill_(0, replaced, 0)
         return places
 
     def edit(self, rng: np.random.Generator, places: Tensor, task: Task, edits: str) -> None:
-        """Edit the levels at these (n,) int64 indices, each by one of `editing.EDITS`; their states stay.
+        """Edit the levels at some indices, without changing their states.
 
-        Edits that would produce a level of a test set are skipped. Edits that would leave no answer are skipped too,
-        unless the edit `cuts`. The CPU waits for the device, because the choice of levels depends on the levels that
-        the previous update solved.
+        An edit that produces a held-out level is skipped. An edit that leaves no solution is skipped too, unless the
+        kind of edit `cuts`. The CPU waits for the device, because the choice of levels depends on the levels that the
+        previous update solved.
+
+        Args:
+            rng: the random generator.
+            places: (n,) int64 indices.
+            task: the task of the levels.
+            edits: the kind of edits, a name in `editing.EDITS`.
         """
         way, device = EDITS[edits], self.states.device
         edited = way.edit(rng, read_back(self.levels.tiles[places]), read_back(self.levels.tiles), task)
@@ -119,10 +133,15 @@ class StatePool:
         return self.levels[places], self.states[places], self.ages[places]
 
     def put(self, places: Tensor, states: Tensor, n_steps: int) -> None:
-        """Store the (n, C, H, W) states of the members at these (n,) int64 indices, after `n_steps` more iterations.
+        """Store the states of members after a rollout.
 
-        Members with exploded states restart, because their losses would outweigh all others for many updates. Members
-        that are due and wrong restart too.
+        Members with exploded states (above `LARGEST`) restart, because their losses would outweigh all other losses for
+        many updates. Members that are due and not solved restart too.
+
+        Args:
+            places: (n,) int64 indices of the members.
+            states: (n, C, H, W) floats, their states.
+            n_steps: number of iterations of the rollout.
         """
         states = states.detach().float()
         self.ages[places] += n_steps
@@ -130,7 +149,7 @@ class StatePool:
         if self.patience is not None:
             paths = answer_of(states, self.levels.target) > 0.5
             solved = (paths == self.levels.target[places]).flatten(1).all(dim=1)
-            if self.patience.any_optimum:  # of a level without a solution no path is: the empty one is correct above
+            if self.patience.any_optimum:  # if there is no solution, no path is optimal, but the empty path is solved
                 correct = is_optimal(read_back(self.levels.tiles[places]), read_back(paths))
                 solved |= upload(np.asarray(correct), self.states.device)
             anew |= self._due(places, self.patience) & ~solved
@@ -138,10 +157,10 @@ class StatePool:
         self.ages[places] = torch.where(anew, 0, self.ages[places])
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the attributes as tensors by name, for a checkpoint; `from_tensors` reads them back.
+        """Return the pool as tensors by name, for a checkpoint. `from_tensors` restores the pool.
 
-        States are stored sparsely: the (K,) entries that are not 0, and a bit mask of where they are. About half are 0,
-        and all of a level that no update has drawn yet.
+        States are stored sparsely, as the (K,) entries that are not 0 and a bit mask of their positions, because about
+        half of the entries are 0, and all entries of levels that no update has drawn yet.
         """
         states = read_back(self.states)
         held = states.view(np.int32) != 0  # compares bits: -0.0 is stored too, so that states return bit for bit
@@ -151,12 +170,12 @@ class StatePool:
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor], config: TrainingConfig, device: torch.device) -> StatePool:
-        """Return the pool of a run.
+        """Return the pool that `tensors` has stored.
 
         Args:
             tensors: the result of `tensors`, on the CPU.
-            config: the configuration of the run, from which the guidance and the patience follow.
-            device: the device of the pool.
+            config: the configuration of the run, which determines the guidance and the patience.
+            device: the device for the pool.
         """
         tiles, target, ages = (tensors[name] for name in ("tiles", "target", "ages"))
         height, width = tiles.shape[1:]
