@@ -524,8 +524,8 @@ class TestBoard:
     def test_a_page_says_on_how_many_mazes_its_rows_were_measured(self, small):
         few = bench(["small-9", "dt-net-9", "edits-23"], policies="shortest-path-bfs", n=2)
         page = Board((*few.rows, *bench("dt-net-9", policies="nca-shortest-path", n=3).rows)).markdown()
-        assert "| mazes of a test; measured here on the first 2 of 12 mazes |" in page
-        assert "; measured here on the first 2 to 3 of 1,000 mazes |" in page
+        assert "| mazes of a test | 2 of 12 |" in page
+        assert " | 2 to 3 of 1,000 |" in page
         assert "; measured here on the first 2 of 100 streams of 33 mazes\n" in page
         alone = bench("small-9", policies="shortest-path-bfs").markdown()
         assert "- **Source**: this file; measured here on all 12 mazes\n" in alone
