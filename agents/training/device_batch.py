@@ -77,7 +77,7 @@ class DeviceBatch:
         return DeviceBatch(*(tensor.clone() for tensor in self._parts()))
 
     def one_hot(self, n_tiles: int) -> Tensor:
-        """Return the one-hot tiles, (N, n_tiles, H, W) float32, as models read them and `levels.one_hot` returns them."""
+        """Return the one-hot tiles that models read, (N, n_tiles, H, W) float32, as `levels.one_hot` does."""
         kinds = torch.arange(n_tiles, dtype=torch.uint8, device=self.tiles.device)
         return (self.tiles[:, None] == kinds[:, None, None]).float()
 
