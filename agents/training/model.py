@@ -1,4 +1,4 @@
-"""Initial weights from another network."""
+"""Copying the initial weights of a model from another network, for the option `start_from`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ def begin_with(model: Policy, start: Policy, name: str) -> None:
     """Copy the weights of another network into a model.
 
     Args:
-        model: a model of the same class, with weights of the same shapes. Or an `NCA` with shared weights, of the same
-            task, taps and kind of pooling, with at least the network's number of channels: the first channels get the
-            weights, and no other channel feeds into them. With max-pooling, which reads all channels and writes the
-            last, the numbers must be equal. With `n_frozen`, the last channels get the weights of a network with
-            `n_frozen` channels, for any task with the same kinds of tile. The model's weights are changed in place.
+        model: the model, which is changed in place. There are three cases:
+
+            - A model of the same class, with weights of the same shapes, gets all weights.
+            - An `NCA` with shared weights, of the same task, taps and kind of pooling, must have at least as many
+              channels as the network. Its first channels get the weights, and no other channel feeds into them. With
+              max-pooling, which reads all channels and writes the last, the numbers of channels must be equal.
+            - In an `NCA` with `n_frozen`, the last channels get the weights of a network with `n_frozen` channels,
+              which may be for any task with the same kinds of tile.
         start: the other network.
-        name: its name in messages.
+        name: the name of the other network in messages.
 
     Raises:
         ValueError: the network does not fit.

@@ -1,4 +1,4 @@
-"""Presets of training options, and the recipe of the paper's code."""
+"""The presets of this package, which are named sets of training options, and the recipe of the paper's code."""
 
 from __future__ import annotations
 
@@ -127,13 +127,16 @@ _OWN: dict[str, dict[str, Any]] = {
     "guided": _GUIDED,
     "healing": dict(_GUIDED, n_channels=48, n_updates=14_000, pool_edited=0.25, pool_edits="all-kinds"),
 }
-"""Options by name of a preset of this package; all others have their defaults.
+"""Name of a preset of this package -> its options by name. Options that are missing have their defaults.
 
-`paper-...-evolved` are those networks of the paper with shared weights that are best on 16x16 test mazes after training
-on levels that evolve (99.75 and 75.79 % complete). `paper-...` are the same networks on its fixed training set, where
-others of its networks are better (98.32 % with max-pooling; 71.82 % with cut corners). All four follow the recipe of
-the paper and its code (`published_recipe`). The others are our own: `fast` and `fast-diameter` for one size,
-`extrapolate`, `extrapolate-diameter`, `guided` and `healing` for several sizes and families.
+- `paper-shortest-path-evolved` and `paper-diameter-evolved` are the paper's networks with shared weights that are best
+  on 16x16 test mazes after training on levels that evolve (99.75 and 75.79 % complete).
+- `paper-shortest-path` and `paper-diameter` are the same networks, trained on the paper's fixed training set. On this
+  set, other networks of the paper are better (98.32 % with max-pooling, and 71.82 % with cut corners).
+- `fast` and `fast-diameter` are our own presets for a single size.
+- `extrapolate`, `extrapolate-diameter`, `guided` and `healing` are our own presets for several sizes and families.
+
+The four presets of the paper follow the recipe of the paper and its code (`published_recipe`).
 """
 PRESETS = Registry("preset", {name: ReadOnly(options) for name, options in _OWN.items()})
-"""Options by name of a preset; `register_preset` adds to them."""
+"""Name of a preset -> its options by name, including presets that users add by `register_preset`."""

@@ -1,7 +1,7 @@
-"""The processes that share a training, and what they exchange.
+"""The processes (workers) that share a training, and the collective operations between them.
 
-Every worker draws the same batch and takes its share, and the gradients are averaged. So k workers make the same
-updates as one, up to rounding.
+Every worker draws the same batch and computes the gradients of its share, and the gradients are averaged. Therefore, k
+workers make the same updates as a single worker, up to rounding.
 """
 
 from __future__ import annotations
@@ -20,12 +20,18 @@ from ..runs import number_in_environment
 
 
 def usable_cores() -> int:
-    """Return the number of CPU cores that this process may use, which can be fewer than the machine has."""
+    """Return the number of CPU cores that this process may use. The machine may have more cores."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Workers:
-    """The workers of a training that is a single process, with the methods of `FabricWorkers`."""
+    """The only worker of a training in a single process, and the base class of `FabricWorkers`.
+
+    Attributes:
+        rank: the number of this worker, from 0.
+        size: the number of workers.
+        device: the device of this worker.
+    """
 
     rank = 0
     size = 1
@@ -37,7 +43,7 @@ class Workers:
         """Replace each float32 tensor, of any shape, by its mean over the workers, in place."""
 
     def gather(self, share: Tensor) -> Tensor:
-        """Return the (n, ...) shares of all workers, concatenated by rank, (size n, ...)."""
+        """Return the (n, ...) shares of all workers, concatenated in the order of ranks, (size n, ...)."""
         return share
 
     def any(self, flag: bool) -> bool:
@@ -46,7 +52,7 @@ class Workers:
 
 
 class FabricWorkers(Workers):
-    """The processes that `torchrun` started, through Lightning Fabric."""
+    """The processes that `torchrun` started, which communicate through Lightning Fabric."""
 
     def __init__(self, device: str) -> None:
         try:
@@ -64,7 +70,7 @@ class FabricWorkers(Workers):
                 f"torchrun started {here} processes, but torch finds {n_gpus} GPUs here: use --nproc-per-node {n_gpus}"
             )
         n_nodes = number_in_environment("WORLD_SIZE") // here
-        # the others wait for the first while it validates, which may take longer than the ten minutes of NCCL
+        # the other workers wait while the first worker validates, perhaps longer than NCCL's default of ten minutes
         strategy = DDPStrategy(timeout=timedelta(weeks=1))
         self._fabric: Any = Fabric(accelerator=accelerator, devices=here, num_nodes=n_nodes, strategy=strategy)
         self._fabric.launch()
@@ -72,16 +78,16 @@ class FabricWorkers(Workers):
         super().__init__(self._fabric.device)
 
     def average(self, tensors: Iterable[Tensor]) -> None:
-        """Replace each float32 tensor, of any shape, by its mean over the workers, in place, by a single all-reduce."""
+        """Replace each float32 tensor, of any shape, by its mean over the workers, in place, in a single all-reduce."""
         tensors = list(tensors)
         flat = self._fabric.all_reduce(torch.cat([tensor.flatten() for tensor in tensors]), reduce_op="mean")
         for tensor, mean in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
             tensor.copy_(mean.view_as(tensor))
 
     def gather(self, share: Tensor) -> Tensor:
-        """Return the (n, ...) shares of all workers, concatenated by rank, (size n, ...)."""
+        """Return the (n, ...) shares of all workers, concatenated in the order of ranks, (size n, ...)."""
         shares = [torch.empty_like(share, memory_format=torch.contiguous_format) for _ in range(self.size)]
-        torch.distributed.all_gather(shares, share.contiguous())  # Fabric's gather warns that it is out of date
+        torch.distributed.all_gather(shares, share.contiguous())  # Fabric's `all_gather` raises deprecation warnings
         return torch.cat(shares)
 
     def any(self, flag: bool) -> bool:
@@ -93,15 +99,16 @@ def find_workers(device: str = "auto", float64_for: str = "") -> Workers:
     """Return the workers of a training: this process alone, or all processes that `torchrun` started.
 
     Args:
-        device: auto (a CUDA GPU if there is one), or a name that `find_device` takes.
-        float64_for: see `find_device`.
+        device: auto (a CUDA GPU if the machine has a GPU), or a name that `find_device` accepts.
+        float64_for: the option that needs float64, as for `find_device`.
 
     Raises:
-        ValueError: no such device, one without the float64 that is needed, or Lightning Fabric is needed and not
-            installed.
-        ValueError: more processes than GPUs on this machine, or one GPU by its number for several processes.
-        ValueError: several processes were started, but not by `torchrun`: by `srun`, for example; or the environment
-            variable with their number holds something else.
+        ValueError: there is no such device, or the device lacks the float64 that is needed, or Lightning Fabric is
+            needed and not installed.
+        ValueError: there are more processes than GPUs on this machine, or the device is a single GPU, such as cuda:1,
+            for several processes.
+        ValueError: several processes were started, but not by `torchrun` (for example by `srun`), or an environment
+            variable with the number of processes is not a number.
     """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -110,7 +117,7 @@ def find_workers(device: str = "auto", float64_for: str = "") -> Workers:
     if n_workers > 1 and not n_here:
         raise ValueError(f"WORLD_SIZE is {n_workers}, but this process was not started by torchrun; unset it")
     n_tasks = number_in_environment("SLURM_STEP_NUM_TASKS")
-    if n_tasks > 1 and not n_here:  # each would train alone, all of them in the same folder
+    if n_tasks > 1 and not n_here:  # each process would train alone, and all of them would write to the same folder
         raise ValueError(
             f"srun started {n_tasks} processes that do not know of each other: let it start one torchrun on each node "
             "(--ntasks-per-node 1), or one process"

@@ -1,4 +1,4 @@
-"""The reports of a run while it trains: metrics and pictures in its folder, and a line of progress."""
+"""The reports of a run during training: metrics and pictures in the folder of the run, and a progress line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .loop import COLUMNS, LEVELS, Report
 from .state import MODEL
 
 EVENTS, EVENT_FILES = "tb", "events.out.tfevents.*"
-"""Folder and files of TensorBoard."""
+"""Folder for TensorBoard in the folder of a run, and the pattern of its files."""
 CURVES, ROLLOUTS = "curves.png", "rollouts.png"
 FILES = (MODEL, LEVELS, CURVES, ROLLOUTS, f"{EVENTS}/{EVENT_FILES}")
 """Names and patterns of a training's files, besides the files of every run."""
@@ -35,18 +35,18 @@ def reporting(
     *,
     tensorboard: bool = False,
 ) -> Iterator[Report]:
-    """Write metrics, `curves.png`, `rollouts.png` and, with `tensorboard`, events for it; show a progress line.
+    """Write metrics, `curves.png`, `rollouts.png` and, on request, events for TensorBoard, and show a progress line.
 
     Args:
         run: the folder of the run, which has begun.
         stream: the levels of the run.
-        update: the update of the checkpoint from which the run continues, or 0.
-        on_update: receives each line too, after the line is in the folder.
-        tensorboard: whether to write events, into the folder `tb`.
+        update: the number of updates in the checkpoint of the run, or 0.
+        on_update: function that receives each line too, after the line has been written to the folder.
+        tensorboard: whether to write events for TensorBoard, into the folder `tb`.
 
     Yields:
-        A function (`loop.Report`) that receives each line of metrics, and the policy after a validation or else None.
-        It raises OSError where a file could not be written.
+        A function (`loop.Report`) that receives each line of metrics and, after a validation, the policy or else None.
+        The function raises OSError if a file could not be written.
 
     Raises:
         ValueError: TensorBoard is not installed.
@@ -55,7 +55,7 @@ def reporting(
     config, drawn_at, n_drawn, lines = stream.config, -EVERY, 0, run.lines
 
     def draw(policy: Policy | None = None) -> None:
-        """Draw rollouts of the policy, if it is given, and the curves, if there are new lines."""
+        """Draw the rollouts, if a policy is passed, and the curves, if there are new lines."""
         nonlocal drawn_at, n_drawn
         if not lines:
             return
@@ -69,7 +69,7 @@ def reporting(
 
                 draw_rollouts(policy, stream, title, run.path / ROLLOUTS)
             drawn_at = time.monotonic()
-        if len(lines) > max(n_drawn, 1):  # a single line is no curve, and need not wait for matplotlib
+        if len(lines) > max(n_drawn, 1):  # a curve needs two lines, and importing matplotlib takes time
             with beside_results():
                 from .curves import draw_curves
 
@@ -98,7 +98,7 @@ def reporting(
             if policy is not None and (is_last or time.monotonic() - drawn_at >= EVERY):
                 draw(policy)
 
-        # whatever ends the run, the curves have its last line
+        # the curves are drawn however the run ends, so that they contain its last line
         try:
             yield report
         except OSError:  # a full disk has no room for pictures either
@@ -111,13 +111,15 @@ def reporting(
 
 @contextmanager
 def tensorboard_events(folder: Path, earlier: Sequence[Line]) -> Iterator[Callable[..., None]]:
-    """Yield a function that writes the metrics of a line as scalars `training/...` and `validation/...` by update.
+    """Yield a function that writes a line of metrics as events for TensorBoard: scalars named `training/...` and
+    `validation/...`, by update.
 
-    One file of events, which begins with the lines of earlier sessions, replaces those that are in the folder. So every
-    update has one value, even if an earlier session went on after the checkpoint from which this one starts.
+    A single new file of events replaces all files of events in the folder, and begins with the lines of earlier
+    sessions. Every update therefore has a single value, even if an earlier session made further updates after its last
+    checkpoint.
 
     Args:
-        folder: the folder for `tensorboard --logdir`; it is made if missing.
+        folder: the folder for `tensorboard --logdir`, which is made if it does not exist.
         earlier: the lines of earlier sessions.
 
     Raises:
@@ -148,7 +150,7 @@ def tensorboard_events(folder: Path, earlier: Sequence[Line]) -> Iterator[Callab
 
 
 def find_tensorboard() -> Any:
-    """Return the class that writes events.
+    """Return PyTorch's class `SummaryWriter`, which writes events for TensorBoard.
 
     Raises:
         ValueError: TensorBoard is not installed.

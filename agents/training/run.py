@@ -34,11 +34,12 @@ if TYPE_CHECKING:
     from .state import TrainingState
 
 FOLDER = Path("runs/train")
-"""Default folder of runs, each in a folder with the name of its preset."""
+"""Default folder, in which each run has a folder with the name of its preset."""
 
 
 def folder_of(preset: str | TrainingConfig, out: str | Path | None) -> Path:
-    """Return the folder of a run: `out`, or by default `runs/train/NAME` with the preset's name, `own` without one."""
+    """Return the folder of a run: `out`, or by default `runs/train/NAME`, where NAME is the preset, or `own` for a
+    configuration."""
     return FOLDER / (preset if isinstance(preset, str) else "own") if out is None else Path(out)
 
 
@@ -114,13 +115,13 @@ def train(
     config = changed(preset, **options)
     workers = find_workers(device, "--pool-retry" if config.pool_retry is not None else "")
     check_compile(config.compile, workers)
-    if threads is None:  # this process's part of the usable cores, which all workers on this machine share
+    if threads is None:  # all workers on this machine share the usable cores equally
         threads = max(1, usable_cores() // number_in_environment("LOCAL_WORLD_SIZE"))
     batch = f"--batch-size {config.batch_size}"
-    # asked_to_stop from here on: a KeyboardInterrupt while the checkpoint is read would make it seem damaged
+    # `asked_to_stop` begins here, because a KeyboardInterrupt while the checkpoint is read would look like damage
     with naming_memory(batch, device), learning_on(threads), asked_to_stop(), ExitStack() as lock:
         state = TrainingState.start(config, workers.device)
-        # what can fail must fail before an older run in the folder is overwritten
+        # possible errors must be raised before an older run in the folder is overwritten
         _ = state.stream.validation
         if tensorboard:
             find_tensorboard()
@@ -131,7 +132,7 @@ def train(
                 lock.enter_context(alone_in(folder))
                 run = opened(overwrite=overwrite)
         finally:
-            workers.any(False)  # a barrier: the others wait until the folder is ready, or has been rejected
+            workers.any(False)  # a barrier: the other workers wait until the folder is ready or has been rejected
         if not is_first:
             run = opened(writes=False)
         if run.is_finished:
@@ -145,7 +146,7 @@ def train(
             wanted = run.found["compiled"]
             state.continue_run(load_model(folder / MODEL), run.lines[-1], run.found["continued"])
         elif state.restore(run, workers.device):
-            wanted = False  # a checkpoint's updates are compiled as they were
+            wanted = False  # `restore` has compiled the updates in the same way as before
         if run.writes:
             _announce(run, state, workers)
         if wanted == "auto":
@@ -156,7 +157,7 @@ def train(
             state.compile(wanted)
         # the updates
         if run.continues:
-            state.save(run)  # before the description: if it is interrupted here, the finished run is still one
+            state.save(run)  # before the description, so that after an interruption here the run is still finished
         run.begin(_describe(preset if isinstance(preset, str) else "fast", run, state, workers), state.update)
         checkpoint, every = run.path / CHECKPOINT, (log_every, validate_every, save_every)
         try:
@@ -181,8 +182,8 @@ def _describe(name: str, run: RunFolder, state: TrainingState, workers: Workers)
     import torch
 
     config, call = state.config, current_call()
-    base = name if PRESETS.ships(name) else "fast"  # so that the command needs no module that registers a preset
-    # a run that was continued is made by several commands, one after the other
+    base = name if PRESETS.ships(name) else "fast"  # so that the command does not need the preset's module
+    # a run that was continued is the result of several commands in a row
     values, usual = run.configuration | {"compile": state.compiled}, changed(base).to_json()
     parts = [differences(values | {"n_updates": n}, usual) for n in (*state.continued, config.n_updates)]
     if config.level_set is not None:

@@ -25,7 +25,7 @@ from .pool import StatePool
 MODEL = "model.safetensors"
 """File of a run with the trained model."""
 POPULATION = "population"
-"""Part of a checkpoint that holds the tensors of the population."""
+"""Name of the part of a checkpoint that contains the tensors of the population."""
 
 
 @dataclass(eq=False)
@@ -34,20 +34,22 @@ class TrainingState:
 
     Attributes:
         config: the configuration of the run.
-        stream: its levels.
-        model: the model being trained, on the device.
-        optimiser: its optimiser, of the configuration's kind.
-        average: a model with the moving average of the weights, or None if the configuration has none.
-        pools: inner size -> levels with their states.
-        evolution: the population of a configuration whose levels evolve, else None.
-        compiled: whether `torch.compile` compiles the iterations; or graphs, if rollouts are CUDA graphs.
-        graphs: the engine that records and replays rollouts, if they are recorded.
-        update: number of updates made.
-        continued: the updates at which the run had finished before it was continued with a new optimiser and schedule.
-        seconds: the time of all updates so far, over all sessions.
-        losses: the losses since the last line of metrics. Checkpoints keep them, so that a session that resumes writes
-            the same next line.
-        unread: the loss and gradient norm, (2,) float32, of each update since `losses`, still on the device.
+        stream: the levels of the run.
+        model: the model that is trained, on the device.
+        optimiser: the optimiser of the model, as the configuration names it.
+        average: a model with the moving average of the weights, or None if the configuration has no `ema_decay`.
+        pools: inner size -> the pool of levels of this size with their states; empty without a pool.
+        evolution: the population of levels, or None if levels do not evolve.
+        compiled: whether `torch.compile` compiles the iterations, or "graphs" if rollouts are CUDA graphs.
+        graphs: the engine that records rollouts as CUDA graphs and replays them, or None without CUDA graphs.
+        update: number of updates so far.
+        continued: the number of updates each time that the run had finished and was then continued with a new optimiser
+            and schedule.
+        seconds: the time of all updates so far, in all sessions.
+        losses: the losses of the updates since the last line of metrics. They are part of a checkpoint, so that the
+            next line is the same after the run resumes.
+        unread: loss and gradient norm, (2,) float32, of each later update whose loss is still on the device and not yet
+            in `losses`.
         line_seconds: the time of the updates since the last line of metrics.
     """
 
@@ -69,11 +71,12 @@ class TrainingState:
 
     @classmethod
     def start(cls, config: TrainingConfig, device: torch.device) -> TrainingState:
-        """Return the state of a run before its first update: a model with its initial weights on a device, a new
-        optimiser and, if the levels evolve, a new population.
+        """Return the state of a run before its first update: a model with initial weights on a device, a new optimiser
+        and, if levels evolve, a new population.
 
         Raises:
-            ValueError: its level set cannot be used; or its levels evolve, and nearly all of this size are held out.
+            ValueError: the level set of the configuration cannot be used, or levels evolve and nearly all levels of
+                their size are held out.
         """
         stream = LevelStream(config)
         evolution = EvolvingLevels.start(stream) if config.evolve else None
@@ -84,8 +87,12 @@ class TrainingState:
         return cls(config, stream, model, optimiser, average, evolution=evolution)
 
     def compile(self, how: Literal[True, "graphs"] = True) -> None:
-        """Make further updates faster: compile the model's iterations with `torch.compile`, or for "graphs" record its
-        rollouts as CUDA graphs."""
+        """Make further updates faster.
+
+        Args:
+            how: True compiles the iterations of the model with `torch.compile`. "graphs" records its rollouts as CUDA
+                graphs.
+        """
         if how == "graphs":
             self.graphs = CudaGraphs(self.model)
         else:
@@ -93,12 +100,12 @@ class TrainingState:
         self.compiled = how
 
     def continue_run(self, policy: Policy, line: Line, continued: Sequence[int]) -> None:
-        """Start from the weights of a finished run, with a new optimiser, schedule, pool and population.
+        """Continue a finished run: start from its weights, with a new optimiser, schedule, pool and population.
 
         Args:
-            policy: the policy of that run.
-            line: the last line of its metrics.
-            continued: the updates at which that run itself had been continued.
+            policy: the policy of the finished run.
+            line: the last line of metrics of the finished run.
+            continued: the attribute `continued` of the finished run.
         """
         for model in (self.model, self.average):
             if model is not None:
@@ -109,12 +116,12 @@ class TrainingState:
 
     @property
     def begin(self) -> int:
-        """The update at which the optimiser and the schedule began: 0, or the last of `continued`."""
+        """The number of updates before the optimiser and the schedule began: 0, or the last number in `continued`."""
         return self.continued[-1] if self.continued else 0
 
     @property
     def best_model(self) -> Policy:
-        """The model to save: the average, if there is one."""
+        """The model to validate and save: the moving average of the weights if there is an average, or else `model`."""
         return self.model if self.average is None else self.average
 
     def save(self, run: RunFolder) -> None:
@@ -122,7 +129,7 @@ class TrainingState:
 
         Raises:
             ValueError: weights that are not finite.
-            OSError: the file could not be written; an older file is unchanged.
+            OSError: the file could not be written. An older checkpoint is unchanged.
         """
         names = ("update", "continued", "compiled", "seconds", "losses", "line_seconds")
         numbers: dict[str, Any] = {name: getattr(self, name) for name in names}
@@ -138,7 +145,7 @@ class TrainingState:
         if self.average is not None:
             parts["average"] = self.average.state_dict()
         for key, parameter in self.model.named_parameters() if self.update > self.begin else ():
-            moments = self.optimiser.state.get(parameter, {})  # nothing where there was no gradient
+            moments = self.optimiser.state.get(parameter, {})  # empty if the parameter has had no gradient
             for name, tensor in OPTIMISERS[self.config.optimiser].empty(parameter).items():
                 parts.setdefault(name, {})[key] = moments.get(name, tensor)
         parts |= {f"pool {size}": pool.tensors() for size, pool in self.pools.items()}
@@ -148,15 +155,15 @@ class TrainingState:
         return parts
 
     def restore(self, run: RunFolder, device: torch.device) -> bool:
-        """Load all values from a run's checkpoint, before the first update; return whether the run has a checkpoint.
+        """Load the state from the checkpoint of a run, if the run has a checkpoint, and return whether it has.
 
         Args:
-            run: its folder.
+            run: the folder of the run.
             device: the device of the model and its levels.
 
         Raises:
-            ValueError: the file is not a checkpoint, is damaged, or has another configuration; the message gives the
-                remedy.
+            ValueError: the file is not a checkpoint, is damaged, or has another configuration. The message contains
+                advice.
         """
         checkpoint = run.load(MODEL)
         if checkpoint is None:

@@ -26,29 +26,32 @@ from .state import TrainingState
 TINY = 1e-12
 """Added to norms before a division, so that a gradient of zeros stays zero."""
 EXPLODED = 1e4
-"""Loss above which a run counts as diverged; an empty path loses at most 1 at each of `loss_steps`."""
+"""Loss above which a run counts as diverged. In comparison, an empty path has a loss of at most 1 at each of
+`loss_steps`."""
 
 
 class Diverged(RuntimeError):
-    """Raised when the loss or its gradient is no longer finite, or the loss has exploded."""
+    """Raised when the loss or its gradient is not finite, or the loss exceeds `EXPLODED`."""
 
 
 def update(state: TrainingState, batch: Batch, workers: Workers) -> Tensor:
-    """Make one update, after which the levels may evolve; return the loss before it, averaged over the workers.
+    """Make an update of the weights. If levels evolve, the population may change afterwards.
 
     The function does not wait for a GPU, unless levels evolve, are edited or have several optimal solutions
     (`nearest_solution`), because the CPU then needs the paths.
 
     Args:
-        state: the state of the run, which is changed. The loss and its gradient norm are appended to `unread`.
-        batch: the (n_fresh, H, W) levels of this update; with a pool or a population, its newcomers.
+        state: the state of the run, which is changed. The loss and the norm of its gradient are appended to `unread`.
+        batch: the (n_fresh, H, W) new levels of this update: the whole batch, or with a pool or a population the
+            newcomers.
         workers: the workers that share the batch.
 
     Returns:
-        The loss, () float32 on the workers' device.
+        The loss with the weights before the update, averaged over the workers, () float32 on the workers' device.
 
     Raises:
-        Diverged: on a CPU, on every worker, with the weights unchanged. On a GPU, `read_losses` raises it.
+        Diverged: the loss or its gradient is not finite, or the loss has exploded. On a CPU, every worker raises this
+            error, and the weights are unchanged. On a GPU, `read_losses` raises this error later.
     """
     config, model, evolution = state.config, state.model, state.evolution
     n_before, n_updates = state.update - state.begin, config.n_updates - state.begin
@@ -72,10 +75,10 @@ def update(state: TrainingState, batch: Batch, workers: Workers) -> Tensor:
     if loss.is_cpu:  # on a GPU, reading the loss would wait for it
         _check(float(loss), float(norm), state.update + 1)
     if config.normalise_gradients:
-        # as the paper's code does, and its text does not
+        # the paper's code normalises gradients, although the paper's text does not mention this
         torch._foreach_div_(gradients, torch._foreach_add(norms, TINY))
     if config.weight_decay:
-        # before the step, as in AdamW: the weights that decay are those at which the gradients were taken
+        # before the step, as in AdamW, so that the weights decay from the values at which the gradients were computed
         weights = [p.detach() for p in model.parameters() if p.ndim > 1]
         torch._foreach_mul_(weights, 1 - rate * config.weight_decay)
     state.optimiser.step()
@@ -92,10 +95,10 @@ def update(state: TrainingState, batch: Batch, workers: Workers) -> Tensor:
 
 
 def read_losses(state: TrainingState) -> None:
-    """Move the unread losses of a run to its `losses`, as floats. This waits for a GPU.
+    """Move the losses in the `unread` of a state to its `losses`, as floats. This waits for a GPU.
 
     Raises:
-        Diverged: a loss is too large, or a loss or its gradient is not finite.
+        Diverged: a loss has exploded, or a loss or its gradient is not finite.
     """
     if state.unread:
         rows = read_back(torch.stack(state.unread)).tolist()
@@ -111,7 +114,16 @@ def _check(loss: float, norm: float, number: int) -> None:
 
 
 def _pooled(state: TrainingState, newcomers: Batch, workers: Workers) -> tuple[Tensor, Tensor]:
-    """Roll out from states in the pool of this size, and store the states after the rollout."""
+    """Compute the gradients of a rollout from states in the pool, and store the states after the rollout in the pool.
+
+    Args:
+        state: the state of the run. A pool of this size is added if `state.pools` has no such pool.
+        newcomers: the (n_fresh, H, W) levels that replace others in the pool.
+        workers: the workers that share the batch.
+
+    Returns:
+        The loss and this worker's share of the states after the rollout, as from `compute_gradients`.
+    """
     config, size = state.config, newcomers.tiles.shape[1] - 2
     rng = rng_for(config.seed, "pool", state.update)
     if size not in state.pools:
@@ -128,7 +140,7 @@ def _pooled(state: TrainingState, newcomers: Batch, workers: Workers) -> tuple[T
     part = slice(workers.rank, None, workers.size)
     batch, states, ages = pool.take(places)
     if config.state_noise:
-        # drawn on the device of the states; CPU and GPU draw different numbers
+        # drawn on the device of the states, so that the noise differs between CPUs and GPUs
         generator = torch_rng_for(config.seed, "noise", state.update, device=states.device)
         noise = torch.randn(states.shape, generator=generator, dtype=states.dtype, device=states.device)
         states = states + config.state_noise * noise
@@ -142,19 +154,18 @@ def _pooled(state: TrainingState, newcomers: Batch, workers: Workers) -> tuple[T
 def compute_gradients(
     state: TrainingState, batch: DeviceBatch, start: Tensor | None, ages: Tensor, n_steps: int
 ) -> tuple[Tensor, Tensor]:
-    """Compute the gradients of the loss of a rollout, and store them in the model's parameters; return the loss and the
-    last state of the rollout.
+    """Compute the gradients of the loss of a rollout, and store them in the parameters of the model.
 
     Args:
-        state: the state of the run, of which only the gradients change.
+        state: the state of the run. Only the gradients of its model change.
         batch: B levels on the device of the model.
-        start: (B, C, H, W) states from which the rollout starts, or None for zeros.
-        ages: (B,) numbers of iterations that these states have had already.
+        start: (B, C, H, W) initial states of the rollout, or None for zeros.
+        ages: (B,) numbers of iterations before these states.
         n_steps: number of iterations of the rollout.
 
     Returns:
-        The loss, () float32, summed over `loss_steps`. The state, (B, C, H, W): all channels for a run with a pool, or
-        else only the channels that the loss reads.
+        The loss, () float32, summed over `loss_steps`, and the state after the rollout, (B, C, H, W). The state has all
+        channels if the run has a pool, or else only the channels that the loss reads.
     """
     config = state.config
     maze = batch.one_hot(state.model.n_tiles)
@@ -169,7 +180,7 @@ def compute_gradients(
             if config.nearest_solution:
                 wanted = _nearest_optima(batch, states[-1], config.nearest_solution, config.problem.order)
             had = torch.stack([ages + mark for mark in marks])
-            # a signal moves one tile an iteration, so that a loss on longer solutions would teach to guess
+            # a signal moves one tile an iteration, so a loss on longer solutions would teach the model to guess
             counted = had >= config.loss_after * solution_lengths(batch.target)
             losses = path_losses(config.loss, states, wanted.float(), counted, damped=config.pool_size > 0)
             if config.guidance:
@@ -184,9 +195,14 @@ def compute_gradients(
 
 
 def _nearest_optima(batch: DeviceBatch, state: Tensor, nearest_solution: float, order: str) -> Tensor:
-    """Return (B, H, W) bool optimal solutions, see `LossOptions.nearest_solution`; they are computed on the CPU.
+    """Return the target of each level, (B, H, W) bool: the optimal solution that is nearest to the path in a state, as
+    the option `nearest_solution` describes. The solutions are computed on the CPU.
 
-    If several solutions are equally near, the first in the order of directions is chosen.
+    Args:
+        batch: B levels with their canonical solutions.
+        state: (B, C, H, W) states at the end of a rollout.
+        nearest_solution: the value of the option, in (0, 1].
+        order: the order of directions. If several solutions are equally near, the first in this order is chosen.
     """
     path = read_back(state[:, PATH].detach().float().clamp(0, 1).nan_to_num())
     tiles, target = read_back(batch.tiles), read_back(batch.target)
