@@ -1,7 +1,8 @@
-"""One run of a series: a network that is trained and measured in a folder of its own.
+"""A run of a series: a network that is trained and measured in its own folder.
 
-The folder holds the whole state of a run: its checkpoint while it trains, and `result.json` once it is measured. So a
-run that is killed at any moment resumes from there. Nothing here depends on what a series compares.
+The folder contains the whole state of the run: a checkpoint during the training, and `result.json` after the
+measurement. A run that is killed at any moment therefore resumes from its folder. This module does not depend on the
+options that a series compares.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
 FAILURE, LOG = "failure.json", "log.txt"
 TAIL = 4096
-"""Bytes at the end of a file of metrics that hold its last lines."""
+"""Number of bytes at the end of a file of metrics in which the latest metrics are searched."""
 
 IN_RUN: ContextVar[bool] = ContextVar("IN_RUN", default=False)
-"""Whether modules are imported for a run, one of which may be a script that starts sweeps itself."""
+"""Whether a run is importing its modules. A module may be a script that starts a sweep, which must fail in a run."""
 
 
 class Measure(Protocol):
@@ -42,19 +43,30 @@ class Measure(Protocol):
 
     @property
     def about(self) -> str:
-        """A sentence that says what is measured."""
+        """A sentence for readers of the results that describes the measurements."""
 
     def __call__(self, policy: Policy, config: TrainingConfig, folder: Path) -> Mapping[str, float]:
-        """Return measurements by name of the network of a run."""
+        """Return the measurements of the trained network of a run by name.
+
+        Args:
+            policy: the network.
+            config: the configuration of the run.
+            folder: the folder of the run.
+        """
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything on which the measurements depend, JSON-serialisable; if it changes, runs are measured
-        again."""
+        """Return everything that determines the measurements, JSON-serialisable. If this value changes, finished runs
+        are measured again."""
 
 
 class Error(NamedTuple):
-    """The reason why an attempt ended early: a text, whether another attempt would end in the same way, and whether it
-    counts as a failure."""
+    """The reason why an attempt at a run ended early.
+
+    Attributes:
+        text: the reason in words.
+        is_final: whether another attempt would end in the same way.
+        is_failure: whether the attempt counts as a failure.
+    """
 
     text: str
     is_final: bool = False
@@ -63,17 +75,18 @@ class Error(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One run: a configuration with its seed.
+    """A run: a configuration with its seed, and the measurements to make.
 
     Attributes:
-        name: name of the configuration, the same for all seeds.
+        name: name of the configuration, which is the same for all seeds.
         config: the configuration of the training.
         measure: the function that measures the trained network.
         folder: the folder of the run.
         device: the device on which to train and measure.
         tensorboard: whether to write events for TensorBoard.
-        modules: modules to import first, since they register names.
-        until: the update at whose validation, or the next, the run pauses; None lets it run to its end.
+        modules: names of modules to import before the run, because they register names.
+        until: the number of updates after which the run pauses, at the next validation. None means that the run does
+            not pause.
     """
 
     name: str
@@ -87,26 +100,28 @@ class Job:
 
     @property
     def label(self) -> str:
-        """The run in a few words."""
+        """A short name of the run for messages: the name of its configuration, and its seed."""
         return f"{self.name}, seed {self.config.seed}"
 
     @property
     def log(self) -> Path:
-        """File with everything that the run has printed."""
+        """File with everything that the run has printed in all attempts."""
         return self.folder / LOG
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run has been measured as this job would, or has reached the update at which it pauses.
+        """Whether the run has the measurements of this job, or has reached the update at which it pauses.
 
         Raises:
-            ValueError: its files cannot be read.
+            ValueError: the files of the run cannot be read.
         """
         return self.result() is not None or (self.until is not None and self.validation(self.until) is not None)
 
     def result(self) -> Mapping[str, Any] | None:
-        """Return `n_weights`, `figures` by name, `seconds` and `measure` of a run, or None if it has not been measured,
-        or not as this job measures.
+        """Return the content of `result.json`, or None if the run has not been measured, or was measured differently.
+
+        The keys are `n_weights`, `figures` (measurements by name), `seconds`, and `measure`, the value of
+        `Measure.to_json`.
 
         Raises:
             ValueError: the file cannot be read.
@@ -121,17 +136,18 @@ class Job:
         return result if result["measure"] == self.measure.to_json() else None
 
     def latest_metrics(self) -> Line | None:
-        """Return the latest metrics of the run, including its last validation's, or None before the first line."""
+        """Return the latest value of each metric of the run, including the last validation, or None if the run has no
+        line of metrics yet."""
         latest: dict[str, float] = {}
         with suppress(FileNotFoundError), (self.folder / METRICS).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
             for text in file.read().splitlines():
-                with suppress(ValueError):  # the first may be cut off, and the last is perhaps being written
+                with suppress(ValueError):  # the first line may be cut off, and the last line may be incomplete yet
                     latest |= json.loads(text)
         return latest or None
 
     def validation(self, update: int) -> Line | None:
-        """Return the first line of metrics with a validation at or after an update, or None.
+        """Return the first line of metrics with a validation at or after an update, or None if there is no such line.
 
         Raises:
             ValueError: the metrics cannot be read.
@@ -140,7 +156,7 @@ class Job:
         return next((line for line in lines if line["update"] >= update and "complete" in line), None)
 
     def saved_update(self) -> int | None:
-        """Return the update of the checkpoint, or None if there is none, or none that can be read."""
+        """Return the number of updates in the checkpoint, or None if there is no checkpoint or it cannot be read."""
         with suppress(ValueError, OSError):
             run = RunFolder.open(self.folder, self.config.to_json(), overwrite=None, writes=False)
             checkpoint = run.load(CHECKPOINT)
@@ -148,7 +164,7 @@ class Job:
         return None
 
     def failure(self) -> str | None:
-        """Return the reason for which the run was given up, or None if it was not given up.
+        """Return the reason why the run was given up, or None if it was not given up.
 
         Raises:
             ValueError: the record of the failure cannot be read.
@@ -161,7 +177,9 @@ class Job:
 
 
 def attempt(job: Job) -> Error | None:
-    """Make one attempt at a run, whose output is appended to its log; return why it ended early, or None if it did not.
+    """Make an attempt at a run, and return the reason if the attempt ended early, or None if it succeeded.
+
+    Everything that the run prints is appended to its log.
 
     Raises:
         KeyboardInterrupt: after Ctrl-C or SIGTERM, when the state has been saved.
@@ -179,7 +197,7 @@ def attempt(job: Job) -> Error | None:
             except Exception:
                 traceback.print_exc()
                 raise
-    except Exception as error:  # any error ends this run alone: the others go on, and the tables list it
+    except Exception as error:  # any error ends only this run: other runs go on, and the tables list the error
         return Error(f"{type(error).__name__}: {error}", isinstance(error, (Diverged, ValueError)))
     finally:
         for number, before in zip((1, 2), saved, strict=True):
@@ -189,7 +207,7 @@ def attempt(job: Job) -> Error | None:
 
 
 def run_job(job: Job) -> None:
-    """Train a run, or resume it, and measure it, unless it pauses; `result.json` is written last.
+    """Train or resume a run and, unless it pauses, measure its network. `result.json` is written last.
 
     Raises:
         ValueError: the folder has a run of another configuration.
@@ -230,5 +248,5 @@ def run_job(job: Job) -> None:
         return
     figures = job.measure(policy.to(find_workers(job.device).device), job.config, job.folder)
     result = {"n_weights": policy.n_weights, "figures": figures, "seconds": time.perf_counter() - began}
-    # last, since this file marks the run as finished
+    # last, because this file marks the run as finished
     write_json(job.folder / MEASURED, {**result, "measure": job.measure.to_json()})

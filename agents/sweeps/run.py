@@ -1,4 +1,4 @@
-"""`sweep`: runs that compare options of training, over seeds; and the function that starts any series of runs."""
+"""`sweep`, which compares options of training over several seeds, and `run_sweep`, which starts any series of runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ONE_ROW = {"preset", "options", "seeds"}
 """Keys of the mapping that `train --seeds` passes to `sweep`."""
 FOLDER = Path("runs/sweep")
-"""Default folder of sweeps, each in a folder with the name of its file, or its preset."""
+"""Default folder, in which each sweep has a folder with the name of its file or preset."""
 WRITE_EVERY = 60.0
 """Least number of seconds between two writings of the tables while runs go on."""
 Submit: TypeAlias = Annotated[
@@ -103,7 +103,7 @@ def sweep(
 
         find_tensorboard()
     call = current_call().changed(("submit",))
-    # the options that `train` has too
+    # only options that `train` has too
     is_one_row = call.given.keys() <= {"what", "out", "device", "tensorboard", "format", "figure_width"}
     if is_one_row and isinstance(what, Mapping) and what.keys() == ONE_ROW and type(what["seeds"]) is int:
         arguments = {"preset": name, "seeds": what["seeds"], **what["options"], **call.given}
@@ -140,7 +140,7 @@ def _draw(results: SweepResults, jobs: Sequence[Job], format: str, width: Figure
 
 
 class Launch(NamedTuple):
-    """The options of `sweep` that say where and how runs are started.
+    """The options of `sweep` that determine where and how runs are started.
 
     Attributes:
         launcher: one of `EXECUTORS`.
@@ -155,13 +155,14 @@ class Launch(NamedTuple):
     submit: Mapping[str, int | str] | Iterable[str]
 
     def make_executor(self, folder: Path) -> Executor:
-        """Return the executor, which has started and written nothing yet.
+        """Return a new executor, which has not started a process or written a file yet.
 
         Args:
-            folder: receives submitit's files.
+            folder: folder for the files of submitit.
 
         Raises:
-            ValueError: no such device, parameters that are refused, or this process is one of several that share a run.
+            ValueError: there is no such device, a parameter is rejected, or this process was started by `torchrun` with
+                others.
         """
         import torch
 
@@ -179,9 +180,9 @@ class Launch(NamedTuple):
         gpus: list[str] = []  # values of `VISIBLE_GPUS`, one for each GPU of this machine over which runs are spread
         if device is not None and device.type == "cuda":
             n_gpus, visible = torch.cuda.device_count(), os.environ.get(VISIBLE_GPUS)
-            # the variable can name more than there are: CUDA stops at the first that it does not find
+            # the variable can name GPUs that do not exist: CUDA ignores the first such name and all names after it
             names = [str(number) for number in range(n_gpus)] if visible is None else visible.split(",")[:n_gpus]
-            gpus = names if device.index is None else [",".join(names)]  # the number of a device counts all of them
+            gpus = names if device.index is None else [",".join(names)]  # cuda:1 is a number among all visible GPUs
         usual = 256 if self.launcher == "slurm" else len(gpus) or usable_cores()
         workers = usual if self.workers is None else self.workers
         return make_executor(self.launcher, workers, folder, parameters, gpus)
@@ -196,21 +197,23 @@ def run_sweep(
     on_change: Callable[[Progress], object],
     tensorboard: bool = False,
 ) -> tuple[SweepResults, list[Job]]:
-    """Make all runs that are not finished, and write the results at intervals and at the end; return the results and
-    the jobs of all runs.
+    """Make all runs of a sweep that are not finished. The results are written at intervals and at the end.
 
     Args:
         sweep: the sweep.
-        folder: the folder of the sweep, whose description is written first.
-        configuration: the part of the description that all runs of the folder share, besides the version of this
-            package.
+        folder: the folder of the sweep. Its description is written first.
+        configuration: the configuration of the sweep's folder, to which the version of this package is added. A later
+            sweep in the same folder must have the same configuration.
         facts: further entries of the description.
         how: where and how runs are started.
-        on_change: receives the progress about once a second.
+        on_change: function that receives the progress about once a second.
         tensorboard: whether each run writes events for TensorBoard.
 
+    Returns:
+        The results, and the jobs of all runs.
+
     Raises:
-        ValueError: see `sweep`; nothing has been written or started.
+        ValueError: as for `sweep`. No file has been written and no run started.
         KeyboardInterrupt: after Ctrl-C or SIGTERM, when all runs have been saved.
         OSError: a file could not be written, no disk space is left, or none of the runs could start.
     """
@@ -221,16 +224,16 @@ def run_sweep(
     check(not IN_RUN.get(), f"a run of a sweep, or a module that it imports, cannot start a sweep: {guard}")
     jobs = sweep.jobs(folder, how.device, tensorboard)
     executor = how.make_executor(folder / "submitit")
-    for job in jobs if how.launcher != "slurm" else ():  # there they run on other machines
+    for job in jobs if how.launcher != "slurm" else ():  # SLURM's jobs run on other machines
         check_compile(job.config.compile, find_workers(job.device))
     with alone_in(folder):
         version = {"version": __version__}
         run = RunFolder.open(folder, {**configuration, **version}, ("*",), counter=None, overwrite=None)
-        for job in jobs:  # none of these folders may have a run of another configuration or other rules
+        for job in jobs:  # raises ValueError if a folder has a run of another configuration or with other rules
             rules = {"task": job.config.problem.digest}
             RunFolder.open(job.folder, job.config.to_json(), rules=rules, overwrite=None, writes=False)
         run.begin(facts)
-        # it also ends by SIGTERM as by Ctrl-C: otherwise this process would end before it could close the executor
+        # within `loop`, SIGTERM ends the sweep as Ctrl-C does; otherwise the executor would not be closed
         with run.loop(lambda: sweep.results(jobs, folder).save(), WRITE_EVERY) as between:
 
             def report(progress: Progress) -> None:
@@ -241,7 +244,7 @@ def run_sweep(
                 ended = sweep.ended(jobs)
                 run_all([replace(job, until=at) for job in jobs if job.name not in ended], executor, report)
                 if at is not None:
-                    executor = how.make_executor(folder / "submitit")  # the one before is closed
+                    executor = how.make_executor(folder / "submitit")  # `run_all` has closed the executor before
     if not any((job.folder / DESCRIPTION).exists() or job.failure() is None for job in jobs):
         lost = "".join(f"; {name} is known here alone, as no module registers it" for name in unimportable())
         raise ChildProcessError(f"none of the runs could start: {jobs[0].failure()}{lost} (log: {jobs[0].log})")

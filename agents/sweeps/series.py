@@ -1,4 +1,4 @@
-"""A series of runs: several at once, retried if they fail, and never repeated once finished."""
+"""A series of runs, several at once. Failed runs are tried again, and finished runs are not repeated."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ TOO_SHORT = (
     f"its time was over {ATTEMPTS} times in a row before it had saved a further update: it needs a longer time limit, "
     "such as timeout_min=2880"
 )
-"""The reason for which a run is given up that resumes again and again without getting further."""
+"""The reason that is recorded for a run that resumes repeatedly without making progress, and is therefore given up."""
 FULL_DISK = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
-"""Texts of errors that mean a full disk, on which every other run would fail too."""
+"""Texts of errors that mean a full disk. They end the whole series, because every other run would fail too."""
 SHARED, REST = 500, 4_000
-"""Time for each tile and iteration that does not depend on the number of channels, in machine code and in PyTorch, in
-the unit of `effort`."""
+"""Time per tile and iteration that does not depend on the number of channels, for models in machine code and for models
+in PyTorch, in the unit of `effort`."""
 
 
 class Progress:
-    """The progress of a series of runs: which are finished, running or given up, and an estimate of the time left.
+    """The progress of a series: the runs that are finished, running or given up, and an estimate of the time left.
 
     Attributes:
         jobs: all runs.
-        finished: the runs that are measured.
+        finished: the runs that have been measured or have reached their pause.
         failed: the runs that were given up.
-        running: the runs that are running.
+        running: the runs that are running now.
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
@@ -56,11 +56,13 @@ class Progress:
         return len(self.jobs) - len(self.finished) - len(self.failed)
 
     def seconds_left(self) -> float | None:
-        """Return an estimate of the time until all runs are done, from their metrics, or None before the first line of
-        metrics."""
+        """Return an estimate of the seconds until all runs have ended, or None before the first line of metrics.
+
+        The estimate extrapolates the time in the metrics of finished and running runs, in proportion to `effort`.
+        """
         lines = {job: line for job in (*self.finished, *self.running) if (line := self.latest_metrics(job)) is not None}
         parts = {job: line["update"] / job.config.n_updates for job, line in lines.items()}
-        for job in self.jobs:  # trials differ in the seed alone
+        for job in self.jobs:  # runs of the same name differ only in the seed, so that their efforts are equal
             if job.name not in self._efforts:
                 self._efforts[job.name] = effort(job.config)
         of = self._efforts
@@ -70,7 +72,7 @@ class Progress:
         return rest * spent / done / max(1, len(self.running)) if done else None
 
     def latest_metrics(self, job: Job) -> Line | None:
-        """Return the result of `Job.latest_metrics`; the file of a finished run is read only once."""
+        """Return the result of `Job.latest_metrics`, which is stored for finished runs to read their files once."""
         if job in self._last:
             return self._last[job]
         line = job.latest_metrics()
@@ -90,40 +92,41 @@ def effort(config: TrainingConfig) -> float:
 
 
 def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progress], object]) -> None:
-    """Run all jobs that are not finished; one that fails three times, or has diverged, is recorded as failed.
+    """Run all jobs that are not finished.
 
-    A job that ran out of time has not failed: it is resumed any number of times, unless three attempts in a row make no
-    progress.
+    A job is recorded as failed if it has failed three times, or has failed with an error that would occur again, such
+    as a diverged training. If a job runs out of time, this is not a failure: the job is resumed any number of times,
+    unless three attempts in a row make no progress.
 
     Args:
-        jobs: the runs, the most important first.
-        executor: runs them; it is closed at the end.
-        on_change: receives the progress when runs have ended, and about once a second.
+        jobs: the runs in the order in which they start.
+        executor: the executor for the runs, which is closed at the end.
+        on_change: function that receives the progress when runs have ended, and about once a second.
 
     Raises:
         OSError: no disk space is left.
-        KeyboardInterrupt: after Ctrl-C; the same call goes on.
+        KeyboardInterrupt: after Ctrl-C. The same call resumes.
     """
     progress, told_at = Progress(jobs), -1.0
     for job in jobs:
-        if not job.is_finished:  # one that was given up is tried again
+        if not job.is_finished:  # a run that an earlier call has given up is tried again
             (job.folder / FAILURE).unlink(missing_ok=True)
-    # jobs move from waiting to started, and back if another attempt is worthwhile
+    # jobs move from waiting to started, and back if another attempt may succeed
     waiting, started = deque(job for job in jobs if not job.is_finished), dict[Job, Pending]()
     attempts: Counter[Job] = Counter()
     saved: defaultdict[Job, list[int | None]] = defaultdict(lambda: [None])
     try:
         while waiting or started:
-            # start as many as there is room for
+            # start as many jobs as the executor has room for
             n = min(len(waiting), executor.n_at_once - len(started))
             if n:
                 next_ones = [waiting.popleft() for _ in range(n)]
                 started |= zip(next_ones, executor.start(attempt, next_ones), strict=True)
-            # sort those that have ended: finished, to be tried again, or given up
+            # decide for each job that has ended: it is finished, is tried again, or is given up
             ended = [job for job, call in started.items() if call.done()]
             for job in ended:
                 call = started.pop(job)
-                died = call.exception()  # `attempt` raises nothing but KeyboardInterrupt: else its process has died
+                died = call.exception()  # `attempt` returns errors, so this is a stop, a time limit or a dead process
                 told, in_time = f"{type(died).__name__}: {died}", not isinstance(died, OutOfTime)
                 error: Error | None = call.result() if died is None else Error(told, is_failure=in_time)
                 attempts[job] += error is None or error.is_failure
@@ -138,7 +141,7 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
                         f"no space is left for {job.folder}: {error.text}; make room, and give the command again"
                     )
                 elif attempts[job] < ATTEMPTS and not error.is_final:
-                    waiting.append(job)  # behind all others: by then the cause may be gone
+                    waiting.append(job)  # at the end of the queue, because the cause may have disappeared by then
                 else:
                     job.folder.mkdir(parents=True, exist_ok=True)
                     write_json(job.folder / FAILURE, {"attempts": attempts[job], "error": error.text})
