@@ -28,14 +28,15 @@ from ..policies.registry import load
 from ..training.optimisers import PlainAdam
 
 N_HIDDEN = 64
-"""Width of the critic's hidden layer."""
+"""Number of units in the critic's hidden layer."""
 PRECISIONS = ("float32", "bfloat16")
 
 Self = TypeVar("Self", bound="NCAActorCriticPolicy")
 
 
 class NCAFeatures(BaseFeaturesExtractor):
-    """The module that computes the features of an actor, which the critic reads too. It contains the actor."""
+    """The features extractor of the policy. It contains the actor, and returns the actor's features for actor and
+    critic."""
 
     def __init__(self, observation_space: Dict | PathArray, actor: PathActor, precision: str) -> None:
         super().__init__(observation_space, actor.network.n_channels + 1)
@@ -43,7 +44,12 @@ class NCAFeatures(BaseFeaturesExtractor):
         self._grid = observation_space.grid if isinstance(observation_space, PathArray) else None
 
     def forward(self, observation: dict[str, Tensor] | Tensor) -> Tensor:
-        """Return the features, (B, C + 1, H, W), of `maze` and `state`, or of one array of both, as floats."""
+        """Return the features, (B, C + 1, H, W) floats.
+
+        Args:
+            observation: a dictionary with `maze`, (B, T, H, W), and `state`, (B, 1 + n_kept, H, W). Or for the space
+                `PathArray` a single array, whose last channel is the state and whose other channels are the maze.
+        """
         if isinstance(observation, Tensor):
             array = observation.reshape(-1, *cast(tuple[int, ...], self._grid))
             maze, state = array[:, :-1], array[:, -1:]
@@ -54,17 +60,18 @@ class NCAFeatures(BaseFeaturesExtractor):
 
 
 class PathGaussian(DiagGaussianDistribution):
-    """The distribution of actions: the path is Gaussian, and the channels that a network keeps have no noise.
+    """The distribution of actions, in which the path is Gaussian and the kept channels have no noise.
 
-    The kept channels are the actor's memory and no choice of the actor, so probabilities and entropies leave them out.
+    Kept channels are channels that the environment stores for the network between steps. They are the actor's memory
+    and not its choice, so probabilities and entropies do not include them.
     """
 
     def proba_distribution(self, mean_actions: Tensor, log_std: Tensor) -> PathGaussian:
-        """Set the distribution of B actions; return itself.
+        """Set the distribution of B actions, and return this object.
 
         Args:
-            mean_actions: (B, 1 + n_kept, H, W), the means of the path, and the kept channels.
-            log_std: (1,), logarithm of the standard deviation of the path.
+            mean_actions: (B, 1 + n_kept, H, W) floats, the means of the path, followed by the kept channels.
+            log_std: (1,) floats, the logarithm of the standard deviation of the path.
         """
         flat = mean_actions.flatten(1)
         self._memory = flat[:, self.action_dim :]
@@ -72,7 +79,7 @@ class PathGaussian(DiagGaussianDistribution):
         return self
 
     def log_prob(self, actions: Tensor) -> Tensor:
-        """Return the log density of each of (B, (1 + n_kept) H W) actions, (B,)."""
+        """Return the log densities of (B, (1 + n_kept) H W) actions, (B,)."""
         return super().log_prob(actions[:, : self.action_dim])
 
     def sample(self) -> Tensor:
@@ -85,7 +92,7 @@ class PathGaussian(DiagGaussianDistribution):
 
 
 class Critic(nn.Module):
-    """(B, C + 1, H, W) features -> (B, 1) values, from the features' means and maxima over the map."""
+    """A network that computes (B, 1) values from the means and maxima of (B, C + 1, H, W) features over the map."""
 
     def __init__(self, n_features: int) -> None:
         super().__init__()
@@ -97,15 +104,16 @@ class Critic(nn.Module):
 
 
 class NCAActorCriticPolicy(ActorCriticPolicy):
-    """A cellular automaton that draws the path, for `PPO(NCAActorCriticPolicy, env, policy_kwargs=...)` and `A2C`.
+    """A cellular automaton that predicts the path, for `PPO(NCAActorCriticPolicy, env, policy_kwargs=...)` and `A2C`.
 
-    Its observations and actions are those of `MazeShortestPathRL-v0`, `PathAction` and `PathVecEnv`. The action is
-    Gaussian and independent at every tile. Its mean is the automaton's output there, and its standard deviation is one
-    learned number for all tiles. No weight depends on the size of the maze: see `resized`.
+    Its observations and actions are the same as in `MazeShortestPathRL-v0`, `PathAction` and `PathVecEnv`. The action
+    is Gaussian and independent at every tile. The mean at a tile is the automaton's output there, and the standard
+    deviation is a single learned number for all tiles. No weight depends on the size of the maze (see `resized`).
 
-    By default the environment keeps only the path between steps. So this automaton runs `n_iterations` iterations
-    within one step, and each tile sees as far as in that many steps of a plain automaton. With `start_from` it begins
-    as a policy that exists. The state then has that policy's C channels behind the path, 1 + C in all.
+    By default, the environment stores only the path between steps. The automaton therefore runs `n_iterations`
+    iterations within a step, so that a tile sees as far as in `n_iterations` steps of a plain automaton. With
+    `start_from`, the automaton begins as an existing policy. The state then has the path and the C channels of the
+    existing policy, 1 + C in all.
 
     Args:
         observation_space: Dict(maze (T, H, W), state (1 + C, H, W)), or a `PathArray`.
@@ -113,18 +121,19 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         lr_schedule: learning rate as a function of the remaining fraction of the training.
         n_channels: hidden channels of a new automaton.
         n_iterations: iterations within a step, by default 5, or as many as in the actor in `start_from`.
-        start_from: a policy whose iterations are all the same, or its name for `load`, such as a model file; also what
-            `as_policy` returned, from which PPO then goes on. None means random weights.
-        task: name of the task, by default the one that the spaces of `PathAction` and `PathVecEnv` name, or else that
-            of `start_from`.
-        log_std_init: initial logarithm of the standard deviation, of actions in [-1, 1].
-        precision: number format of the network's iterations, float32 or bfloat16 (autocast), with which training takes
-            two thirds of the time on a CPU with AVX512_BF16. What `as_policy` returns computes in float32.
+        start_from: a policy whose iterations are all the same, or its name for `load`, such as a model file. A policy
+            from `as_policy` continues its training. None means random weights.
+        task: name of the task. By default, the observation space of `PathAction` or `PathVecEnv` names the task, or
+            else the task of `start_from` is used.
+        log_std_init: initial logarithm of the standard deviation. Actions are in [-1, 1].
+        precision: number format of the network's iterations, float32 or bfloat16 (autocast). On a CPU with AVX512_BF16,
+            training with bfloat16 takes two thirds of the time. The policy from `as_policy` computes in float32.
         optimizer_class, optimizer_kwargs: the same as for `ActorCriticPolicy`.
-        use_sde: accepted since the algorithms pass it; must be False.
+        use_sde: must be False. The argument exists because the algorithms pass it.
 
     Raises:
-        ValueError: other spaces, no task or not the task of the mazes, or an argument out of range.
+        ValueError: the spaces have other shapes, the task is missing or differs from the task of the mazes, or an
+            argument is out of range.
     """
 
     def __init__(
@@ -173,19 +182,19 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
 
     @property
     def actor(self) -> PathActor:
-        """The automaton, without noise and critic."""
+        """The automaton without the noise and the critic."""
         return cast(NCAFeatures, self.features_extractor).actor
 
     @property
     def action_net(self) -> nn.Module:  # type: ignore[override] # an attribute of the base class
-        """The layer that draws, which belongs to the automaton."""
+        """The layer that predicts the path, which is part of the automaton."""
         return self.actor.head
 
     def as_policy(self) -> PathActor:
         """Return a copy of the automaton as a policy of this package, for `save_model`, `evaluate`, `play` ...
 
-        It does what the algorithm's `predict` does without noise. Its guarantees say that it needs a border, and the
-        size of the mazes that it was trained on.
+        The copy acts as the algorithm's `predict` with `deterministic=True`. Its guarantees state that mazes must have
+        a border, and the size of the training mazes.
         """
         policy = copy.deepcopy(self.actor).eval().cpu()
         rows, cols = (side - 2 for side in _shapes(self.observation_space)[0][1:])
@@ -194,7 +203,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         return policy
 
     def _build(self, lr_schedule: Schedule) -> None:
-        """Build the critic, the noise and the optimiser, in place of those of `ActorCriticPolicy`."""
+        """Build the critic, the noise and the optimiser, which replace the modules that `ActorCriticPolicy` builds."""
         self._build_mlp_extractor()
         _, height, width = _shapes(self.observation_space)[0]
         self.action_dist = PathGaussian(height * width)
@@ -203,7 +212,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        """Return what `save` stores besides the weights, with this class's own arguments, so that `load` works."""
+        """Return the constructor arguments that `save` stores besides the weights, for `load` to make the policy."""
         return {
             "observation_space": self.observation_space,
             "action_space": self.action_space,
@@ -216,22 +225,22 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         }
 
     def resized(self: Self, env: Env[Any, Any] | VecEnv) -> Self:
-        """Return a copy with the same weights for the mazes of an environment of another size.
+        """Return a copy with the same weights for an environment with mazes of another size.
 
-        To continue training there, start from it: `PPO(NCAActorCriticPolicy, env, policy_kwargs={"start_from":
-        policy.as_policy()})`. To keep the critic too, use `load_state_dict(policy.state_dict())`.
+        To continue training in the other environment, use `PPO(NCAActorCriticPolicy, env, policy_kwargs={"start_from":
+        policy.as_policy()})`. Calling `load_state_dict(policy.state_dict())` afterwards copies the critic too.
 
         Args:
-            env: an environment or a `VecEnv`; only its spaces are read.
+            env: an environment or a `VecEnv`, of which only the spaces are read.
 
         Raises:
-            ValueError: spaces that are not of a maze, or of another task.
+            ValueError: the spaces do not belong to mazes, or belong to mazes of another task.
         """
         new = env.observation_space
         _check_spaces(new, env.action_space, self.actor)
         arguments = self._get_constructor_parameters()
         arguments.update(observation_space=new, action_space=env.action_space)
-        # drawing weights that are replaced at once must not move the global state
+        # the initial weights are replaced at once, and drawing them must not change the global random state
         with torch.random.fork_rng(devices=[]):
             policy = type(self)(**arguments)
         policy.load_state_dict(self.state_dict())
@@ -240,10 +249,10 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
 
 
 def _shapes(observation_space: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shapes of the maze, (T, H, W), and of the state in the spaces of environments for learning.
+    """Return the shapes of the maze, (T, H, W), and of the state, (1 + n_kept, H, W), in an observation space.
 
     Raises:
-        ValueError: another space.
+        ValueError: the space does not consist of maze and state.
     """
     if isinstance(observation_space, PathArray):
         n, *sides = observation_space.grid
@@ -254,10 +263,10 @@ def _shapes(observation_space: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _check_spaces(observation_space: Any, action_space: Any, actor: PathActor) -> None:
-    """Check that both are those of an environment for learning, with the channels that an actor needs.
+    """Check that the spaces of an environment fit an actor: its kinds of tile, its task and its number of channels.
 
     Raises:
-        ValueError: they are not.
+        ValueError: the spaces do not fit.
     """
     (maze, state), n = _shapes(observation_space), actor.n_channels
     check(maze[0] == actor.n_tiles, f"the policy reads mazes of {actor.n_tiles} kinds of tile, got maze {maze}")

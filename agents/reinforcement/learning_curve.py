@@ -1,4 +1,5 @@
-"""Learning curves on held-out mazes: a callback that evaluates during training, and a figure of several runs."""
+"""Learning curves on held-out mazes: a callback that evaluates a policy during training, and a figure of several
+runs."""
 
 from __future__ import annotations
 
@@ -21,35 +22,36 @@ from ..policies.learned.base import check_between
 
 
 class CurvePoint(NamedTuple):
-    """The performance of a policy at some time of its training."""
+    """The performance of a policy at some step of its training."""
 
     n_steps: int
     """Environment steps so far."""
     seconds: float
-    """CPU time of all threads since the training began, evaluations included."""
+    """Seconds of CPU time of all threads since the training began, including evaluations."""
     held_out: dict[str, float]
-    """Mean return of the deterministic policy on each kind of held-out mazes."""
+    """Kind of held-out mazes -> mean return of the deterministic policy."""
     training: float
-    """Mean return of the last episodes of the training, with noise; NaN before the first has ended."""
+    """Mean return of the last episodes of the training, with noise, or NaN before the first episode has ended."""
 
 
 class LearningCurve(BaseCallback):
     """A callback for `learn(..., callback=...)` that evaluates the deterministic policy at intervals on the same mazes.
 
-    The return of an episode is its final accuracy: 1 is perfect. Each evaluation prints a line of progress.
+    The return of an episode is its final accuracy, at most 1. Each evaluation prints a line of progress.
 
     Args:
-        envs: kind -> held-out mazes, made by `make_path_vec` or wrapped in a `VecMonitor`; not those of the training.
-            They may differ in size from the training mazes if the policy is an `NCAActorCriticPolicy`.
-        seed: the seed of these mazes; environment i gets seed + i.
-        every: environment steps between two evaluations.
-        n_episodes: the number of episodes on each kind.
+        envs: kind of mazes -> environment with held-out mazes of this kind, from `make_path_vec` or wrapped in a
+            `VecMonitor`. It must not be an environment of the training. If the policy is an `NCAActorCriticPolicy`, the
+            mazes may differ in size from the training mazes.
+        seed: the seed of the held-out mazes. Environment i gets seed + i.
+        every: least number of environment steps between two evaluations.
+        n_episodes: the number of episodes on each kind of mazes.
 
     Attributes:
-        points: the curve so far.
+        points: the points of the curve so far.
 
     Raises:
-        ValueError: no environment, or `every` or `n_episodes` below 1.
+        ValueError: `envs` is empty, or `every` or `n_episodes` is below 1.
     """
 
     def __init__(self, envs: Mapping[str, VecEnv], seed: int, every: int, n_episodes: int = 512) -> None:
@@ -102,14 +104,14 @@ class LearningCurve(BaseCallback):
 def draw_learning_curves(
     runs: Mapping[str, Sequence[CurvePoint]], path: Path, title: str, reference: float | None = None
 ) -> Path:
-    """Write mean returns against environment steps as a PNG file, one panel for each kind of mazes, and return its
+    """Plot mean returns against environment steps in a PNG file, with a panel for each kind of mazes, and return its
     path.
 
     Args:
-        runs: name -> the `points` of a `LearningCurve`, all with the same kinds of mazes.
+        runs: name of a run -> the `points` of its `LearningCurve`. All runs must have the same kinds of mazes.
         path: the file.
         title: the title above the panels.
-        reference: a mean return to compare with, drawn as a line.
+        reference: a mean return for comparison, which is drawn as a dashed line, or None.
     """
     with any_backend():
         from ..evaluation.drawing import COLOURS, GREY, count_axis, curve, figure, panels

@@ -21,37 +21,39 @@ Infos: TypeAlias = list[dict[str, Any]]
 
 
 def make_path_vec(id: str, num_envs: int, n_channels: int = 1, **options: Any) -> VecMonitor:
-    """Return N mazes for Stable-Baselines3 in a `VecMonitor`, which puts `info["episode"]` at the end of each episode.
+    """Return N mazes for Stable-Baselines3 in a `VecMonitor`, which adds `info["episode"]` when an episode ends.
 
     Args:
-        id: "MazeShortestPathRL-v0", "MazeShortestPath-v0", or another one whose answers have one channel.
-        num_envs: N.
-        n_channels: channels of the state, the path and those that the policy keeps; 1 for a new policy.
+        id: "MazeShortestPathRL-v0", "MazeShortestPath-v0", or another environment with answers of a single channel.
+        num_envs: the number N of mazes.
+        n_channels: number of channels of the state: the path, and the channels that the policy keeps between steps. A
+            new policy needs 1.
         options: other options of `gym.make_vec`, such as `size`, `generator`, `levels` and `max_episode_steps`.
 
     Raises:
-        ValueError: the same errors as from `MazeVectorEnv`.
+        ValueError: an invalid option, as for `MazeVectorEnv`.
     """
     env = gym.make_vec(id, num_envs=num_envs, n_channels=n_channels, autoreset_mode="SameStep", **options)
     return VecMonitor(PathVecEnv(env))
 
 
 class PathVecEnv(VecEnv):
-    """The batched environment as N of `PathAction`: the path is written by actions in [-1, 1].
+    """A batched environment as a `VecEnv` of N environments wrapped in `PathAction`, with actions in [-1, 1] that set
+    the path.
 
-    It equals a `DummyVecEnv` of N single environments bit for bit, without a loop over them. Seeds follow
-    Stable-Baselines3: `seed(s)` gives environment i the seed s + i, from the next `reset` on. When an episode ends, the
-    next one starts in the same step, and the last observation is in `info["terminal_observation"]`.
+    The results equal those from a `DummyVecEnv` of N single environments bit for bit, without a loop over environments.
+    As in Stable-Baselines3, `seed(s)` gives environment i the seed s + i at the next `reset`. When an episode ends, the
+    next episode starts in the same step, and the last observation is in `info["terminal_observation"]`.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         """Wrap an environment made by `gym.make_vec`, or a wrapper around it.
 
         Args:
-            env: an environment made with `autoreset_mode="SameStep"`, and NumPy output.
+            env: an environment with mazes, made with `autoreset_mode="SameStep"`, that returns NumPy arrays.
 
         Raises:
-            ValueError: it was made otherwise, or is no maze.
+            ValueError: the environment has another autoreset mode, or is not an environment with mazes.
         """
         spaces = env.single_observation_space, env.single_action_space
         self._is_array = isinstance(spaces[0], PathArray)
@@ -64,14 +66,15 @@ class PathVecEnv(VecEnv):
         super().__init__(env.num_envs, *spaces)
 
     def reset(self) -> Observation:
-        """Begin all episodes, with the seeds of the last `seed` and the options of the last `set_options`; return
-        observations.
+        """Begin an episode in all environments, and return the N first observations.
+
+        The episodes have the seeds of the last `seed` and the options of the last `set_options`.
 
         Raises:
-            ValueError: options other than a `level` for every environment, or an `index` in their set of levels for
-                every one; or a bad level or index.
+            ValueError: the options are not empty, and are neither a `level` for every environment nor an `index` into
+                the set of levels for every environment; or a level or an index is invalid.
         """
-        seeds: Any = list(self._seeds)  # one each, which Gymnasium accepts, but does not declare
+        seeds: Any = list(self._seeds)  # a seed for each, which Gymnasium accepts, but does not declare
         stated = [{name: value for name, value in env.items() if value is not None} for env in self._options]
         names, others = [*stated[0]], [env for env in stated if env.keys() != stated[0].keys()]
         if others or names not in ([], ["level"], ["index"]):
@@ -92,13 +95,13 @@ class PathVecEnv(VecEnv):
         self._actions = np.asarray(actions)
 
     def step_wait(self) -> tuple[Observation, NDArray[np.float32], NDArray[np.bool_], Infos]:
-        """Step all environments with the stored actions.
+        """Step all environments with the actions that `step_async` has stored.
 
         Returns:
-            observations, (N,) float32 rewards, (N,) bool whether the episodes have ended, N infos.
+            The N observations, (N,) float32 rewards, (N,) bool whether each episode has ended, and N infos.
 
         Raises:
-            ValueError: actions of another shape, or not finite; the environments are unchanged.
+            ValueError: the actions have another shape or are not finite. The environments are unchanged.
         """
         actions = self._actions if self._is_array else paths_of(self._actions)
         observation, rewards, terminated, truncated, infos = self.env.step(actions)
@@ -121,7 +124,7 @@ class PathVecEnv(VecEnv):
         return list(pictures)
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Return an attribute of the batched environment, which all share, once for each of the environments."""
+        """Return an attribute of the batched environment, repeated for each of the requested environments."""
         return [getattr(self.env, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
@@ -143,11 +146,11 @@ class PathVecEnv(VecEnv):
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
     ) -> list[bool]:
-        """Return whether each environment behaves as if in this wrapper; all behave as in `PathAction`."""
+        """Return whether each environment behaves as if wrapped in a class, which is the case for `PathAction`."""
         return [wrapper_class is PathAction] * len(list(self._get_indices(indices)))
 
 
 def _of_one(infos: dict[str, Any], i: int) -> dict[str, Any]:
-    """Return the info of environment i from Gymnasium's batched infos; `final_obs` and `final_info` are left out."""
+    """Return the info of environment i from Gymnasium's batched infos, without `final_obs` and `final_info`."""
     public = [name for name in infos if not name.startswith("_") and name not in ("final_obs", "final_info")]
     return {name: infos[name][i] for name in public if infos[f"_{name}"][i]}
