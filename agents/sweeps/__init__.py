@@ -1,9 +1,9 @@
 """Sweeps: runs that compare options of training, over seeds.
 
-specification, measures    what runs, from a file or a mapping, what is measured, and the results so far
-jobs, series               one run in a folder of its own, and several at once, retried and never repeated
-run                        `sweep`, and what starts the runs of any sweep
-figures                    learning curves, and a picture for each measurement
+specification, measures    the runs and measurements of a sweep, read from a file or a mapping; the results so far
+jobs, series               a single run in its own folder, and a series of runs, which retries those that fail
+run                        `sweep`, and the function that starts the runs of any sweep
+figures                    learning curves, and a figure for each measurement
 
-`evaluation/records.py` has the form of the results, as rows, effects, tables and files.
+`evaluation/records.py` defines the results: rows, effects, tables and files.
 """

@@ -1,4 +1,4 @@
-"""The figures of a sweep: learning curves of all rows, and a picture for each measurement."""
+"""The figures of a sweep: learning curves of all rows, and a figure for each measurement."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ STYLES = tuple(product(("-", "--", ":", "-."), COLOURS))
 def draw_sweep(
     results: SweepResults, jobs: Iterable[Job], format: FigureFormat = "png", width: FigureWidth = None
 ) -> list[Path]:
-    """Write the figures into the folder of the sweep; return their paths.
+    """Write the figures into the folder of the sweep, and return their paths.
 
-    Learning curves are means over seeds, in bands from the lowest to the highest seed. A measurement of all rows has a
-    dot for each seed, the mean and its 95 % interval.
+    Learning curves are means over seeds, in bands from the lowest to the highest seed. The figure of a measurement
+    shows, for each row, a dot for each seed, the mean and its 95 % interval.
 
     Args:
         results: the results of the sweep.
-        jobs: the jobs of all runs, whose folders have the learning curves.
+        jobs: the jobs of all runs. Their folders contain the metrics for the learning curves.
         format: file type of the figures.
-        width: their width in print.
+        width: width of the figures in print.
     """
     lines: dict[str, list[Sequence[Line]]] = {}
     for job in jobs:

@@ -30,16 +30,17 @@ METRICS = (*USUAL, "paper_accuracy")
 
 
 def known_metrics() -> tuple[str, ...]:
-    """Return the names of all metrics and scores, including metrics that users have registered."""
+    """Return the names of all metrics and scores, including registered metrics of users."""
     return (*METRICS, *SCORES, *MAIN, *NAMED)
 
 
 @dataclass(frozen=True)
 class Measures:
-    """The measurements of a sweep, as fractions; each is named after its set and metric, such as "random-16 complete".
+    """The measurements of a sweep, which are fractions. A measurement is named after its set of levels and its metric,
+    such as "random-16 complete".
 
     Raises:
-        ValueError: an unknown name, or a value out of range.
+        ValueError: a name is unknown, or a value is out of range.
     """
 
     families: Annotated[tuple[str, ...] | None, OneOf(FAMILIES, "family of levels")] = None
@@ -65,11 +66,14 @@ class Measures:
 
     @classmethod
     def read(cls, content: Mapping[str, Any], configs: Iterable[TrainingConfig]) -> Measures:
-        """Return the measurements that a mapping of fields describes, for runs of these configurations; the sets must
-        exist.
+        """Return the measurements that a mapping describes, for runs of some configurations.
+
+        Args:
+            content: fields of this class by name.
+            configs: the configurations of the runs, which determine the default families and sizes.
 
         Raises:
-            ValueError: an unknown field or name, a set that is missing, or a measurement that no run can give.
+            ValueError: a field or name is unknown, a set of levels is missing, or no run can have a measurement.
         """
         check_known(content, options_of(cls), "measure")
         configs, measures = list(configs), cls(**content)
@@ -105,14 +109,14 @@ class Measures:
 
     @property
     def about(self) -> str:
-        """A sentence that says what is measured."""
+        """A sentence for readers of the results that describes the measurements."""
         sets = f"{self.split} sets of families" if self._sets else ""
         named = " and ".join(filter(None, (sets, "benchmark sets" * bool(self.benchmarks))))
         return f"Measured on the first {self.n:,} levels of {named}."
 
     def names(self, policy: Policy) -> list[str]:
-        """Return the names of all measurements that can be made of a policy; some policies read only one size, or one
-        task."""
+        """Return the names of all measurements that a policy can have. A policy may be limited to a single size or
+        task, and then has fewer measurements."""
 
         def reads(size: int) -> bool:
             enough = policy.max_steps is None or self.steps is None or self.steps <= policy.max_steps
@@ -131,7 +135,7 @@ class Measures:
         return [name for name in names if self.metrics is None or name.split(" ", 1)[1] in self.metrics]
 
     def __call__(self, policy: Policy, config: TrainingConfig, folder: Path) -> dict[str, float]:
-        """Return what can be measured of a trained network, on its device, by name."""
+        """Return the measurements that a trained network can have by name. They are made on the network's device."""
         from ..evaluation.cells import prepare
         from ..evaluation.leaderboard.entrants import measure_scores
         from ..evaluation.metrics import measure

@@ -38,30 +38,32 @@ if TYPE_CHECKING:
     from ..training.config import TrainingConfig
 
 LONGEST = 200
-"""Largest number of bytes in the name of a row, which is also that of a folder."""
+"""Largest number of bytes in the name of a row, because the name is also the name of a folder."""
 DRAWN: Mapping[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
     "log_uniform": (math.log, math.exp),
     "uniform": (float, float),
 }
-"""Name of a distribution -> the function whose values are uniformly distributed, and its inverse."""
+"""Name of a distribution -> a function of the option with uniformly distributed values, and the inverse function. For
+example, the logarithm of an option with the distribution log_uniform is uniformly distributed."""
 MOST = 100_000
 """Largest number of runs of a sweep."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep: its runs, their measurements, and the rows in which these are shown.
+    """A sweep: its runs, the measurements of their networks, and the rows of the tables that show the measurements.
 
     Attributes:
-        configs: configuration by name; its runs differ in the seed alone.
-        seeds: seeds of weights and levels.
-        measure: the measurements of each trained network.
-        rows: the rows, without results, which name their configurations; not all rows need have all options.
+        configs: name -> configuration. Runs of the same configuration differ only in the seed.
+        seeds: the seeds of the runs.
+        measure: the function that measures each trained network.
+        rows: the rows of the tables, without results. Each row names its configurations. Rows can differ in the names
+            of their options.
         content: the description of the sweep, JSON-serialisable.
         title: a title in a few words.
-        comparisons: see `find_effects`.
-        always: options that every table shows, even if no row differs in them; None shows all.
-        best, refit, halve: see `Description`.
+        comparisons: the comparisons of options for `find_effects`.
+        always: names of options that every table shows, even if all rows have the same value. None shows all options.
+        best, refit, halve: as in `Description`.
     """
 
     configs: Mapping[str, TrainingConfig]
@@ -93,8 +95,9 @@ class Sweep:
         ]
 
     def ended(self, jobs: Iterable[Job]) -> dict[str, int]:
-        """Return the names of the rows that `halve` has ended so far, each with the update at which it ended: at each
-        update of `halve`, the worse half of the rows that are left.
+        """Return the rows that `halve` has ended so far: name of a row -> the update at which the row ended.
+
+        At each update in `halve`, the worse half of the remaining rows ends.
 
         Raises:
             ValueError: the metrics of a run cannot be read.
@@ -108,16 +111,16 @@ class Sweep:
             for name in by_name.keys() - ended.keys():
                 lines = [job.validation(at) for job in by_name[name]]
                 if None in lines and not any(job.failure() for job in by_name[name]):
-                    return ended  # not all have come so far
+                    return ended  # some runs have not reached this update yet
                 values[name] = fmean(-math.inf if line is None else line[str(self.best)] for line in lines)
             ended |= dict.fromkeys(sorted(values, key=lambda name: (values[name], name))[: len(values) // 2], at)
         return ended
 
     def results(self, jobs: Iterable[Job], out: Path) -> SweepResults:
-        """Return the results of all runs that are finished or given up so far.
+        """Return the results of the runs that are finished so far, and the failures of runs that were given up.
 
         Args:
-            jobs: the runs.
+            jobs: all runs of the sweep.
             out: the folder of the sweep.
 
         Raises:
@@ -137,7 +140,7 @@ class Sweep:
             rows.append(replace(row, n_runs=len(own), found=results, failures=tuple(failures), ended=stopped))
         groups = defaultdict[str, list[SweepRow]](list)
         complete = [row for row in rows if len(row.found) == row.n_runs]
-        for row in complete:  # figures were published for each task
+        for row in complete:  # published effects are for rows of the same task
             groups["" if self.comparisons is None else row.options["task"]].append(row)
         effects = [effect for task, some in groups.items() for effect in find_effects(some, self.comparisons, task)]
         ran = [sum(job.is_finished for job in own) for name, own in by_name.items() if name not in ended]
@@ -165,10 +168,10 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Description:
-    """The description of a sweep: its fields are the keys of a sweep's file.
+    """The description of a sweep. The fields are the keys of a sweep's file.
 
     Raises:
-        ValueError: a value of another type or out of range, or keys that contradict each other.
+        ValueError: a value has another type or is out of range, or keys contradict each other.
     """
 
     preset: str = "fast"
@@ -237,13 +240,13 @@ class Description:
 
     @property
     def places(self) -> dict[str, Mapping[str, Any]]:
-        """Key of the file, such as "options" or "row 'wide'" -> the options that it has by name. Their values are lists
-        in `vary`, and distributions in `sample`."""
+        """Place in the file, such as "options" or "row 'wide'" -> the options there by name. The values of the options
+        are lists in `vary`, and distributions in `sample`."""
         rows = {f"row {row['name']!r}": {k: v for k, v in row.items() if k != "name"} for row in self.rows}
         return {"options": self.options, "vary": self.vary, "sample": self.sample, **rows}
 
     def combined(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the name and the options of each row, including the preset."""
+        """Yield the name of each row, and its options by name, including the preset."""
         for row in self.rows or ({},):
             own = {name: value for name, value in row.items() if name != "name"}
             for *values, i in product(*self.vary.values(), range(self.samples if self.sample else 1)):
@@ -255,7 +258,8 @@ class Description:
                 yield ", ".join(words) or self.preset, options
 
     def draw(self, option: str, i: int) -> Any:
-        """Return the value of an option in sample i, which depends only on the option, i and `sample_seed`."""
+        """Return the value of an option in sample i. The random draw depends only on the option's name, i and
+        `sample_seed`."""
         ((kind, ends),) = self.sample[option].items()
         rng = rng_for(self.sample_seed, f"sample {option}", i)
         if kind == "choice":
@@ -267,19 +271,19 @@ class Description:
 
 
 def as_folder(name: str) -> str:
-    """Return the name of the folder of a row."""
+    """Return the name of the folder for a row: the row's name, with special characters replaced by hyphens."""
     return re.sub(r"[^\w.+-]+", "-", name).strip("-.")
 
 
 def read_sweep(what: str | Path | Mapping[str, Any]) -> Sweep:
-    """Return the sweep that a file, or a mapping with the same keys, describes; everything in it is checked.
+    """Read and check the description of a sweep, and return the sweep.
 
     Args:
-        what: a TOML or JSON file, or a mapping, with keys as in `Description`.
+        what: a TOML or JSON file, or a mapping, with the keys of `Description`.
 
     Raises:
-        ValueError: an unknown key or option, a bad value, two rows of one name, a configuration that contradicts
-            itself, levels that are missing, or a measurement that no run can give.
+        ValueError: an unknown key or option, an invalid value, two rows of the same name, a configuration with options
+            that contradict each other, missing levels, or a measurement that no run can have.
     """
     if isinstance(what, Mapping):
         return _sweep(what)
@@ -311,7 +315,7 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
 
     check_known(content, options_of(Description), "a sweep")
     described = Description(**content)
-    # modules first: they may register presets, models and tasks that rows name
+    # modules first, because they may register presets, models and tasks that rows name
     for module in described.modules:
         import_own(module, "a sweep")
     # names of rows are those of folders, so no two are alike
@@ -319,7 +323,7 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
     folders = Counter(as_folder(name) for name, _ in rows)
     twice = dict.fromkeys(repr(name) for name, _ in rows if folders[as_folder(name)] > 1)
     check(not twice, f"two rows are named {', '.join(twice)}")
-    # options that a row may have: those of every training, and of the rows' models
+    # options that a row may have: the options of every training, and of the models that rows name
     known = {*OPTIONS, "preset"}
     for name, options in rows:
         is_short, preset = 0 < len(as_folder(name).encode()) <= LONGEST, options["preset"]
@@ -349,7 +353,7 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
         values = {**config.to_json(), "preset": options["preset"]}
         configs[name] = config
         records.append(SweepRow(name, {option: values[option] for option in varied if option in values}, (name,)))
-    # what is measured, over which seeds
+    # the measurements and the seeds
     measure = Measures.read(described.measure, configs.values())
     wanted = list(range(described.seeds)) if type(described.seeds) is int else described.seeds
     seeds: tuple[int, ...] = Option("seeds", tuple[int, ...], (Between(0),)).check(wanted)

@@ -26,9 +26,9 @@ from .paper import ALL, PaperScale, find_rows, n_steps_on
 
 PUBLISHED = "published"
 CANDIDATES = 256
-"""Number of levels among which the one to show is chosen."""
+"""Number of levels from which the level of a figure is chosen."""
 MOMENTS = (0.0, 0.1, 0.3, 0.6, 1.0)
-"""Fractions of an episode after which it is shown, as many as in the paper's figures."""
+"""Moments at which an episode is shown, as fractions of its iterations. The paper's figures have the same number."""
 LOWEST = -100.0
 """Accuracy, in percent, below which values are drawn at the edge of the plot: some are below -1,000."""
 
@@ -45,8 +45,8 @@ def longest_correct(lengths: NDArray[np.int64], correct: NDArray[np.bool_], over
 
 
 def nearly_correct(lengths: NDArray[np.int64], correct: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
-    """Return the index of the wrongly solved level with the largest overlap, whose path goes wrong late, or None if
-    there is none."""
+    """Return the index of the level with the largest overlap among the levels that are not solved, or None if all are
+    solved. With a large overlap, the path leaves the solution late."""
     return int(np.where(correct, -1.0, overlap).argmax()) if not correct.all() else None
 
 
@@ -71,16 +71,16 @@ def draw(
     format: FigureFormat = "png",
     width: FigureWidth = None,
 ) -> list[Path]:
-    """Write the figures of a reproduction into its folder; return their paths.
+    """Write the figures of a reproduction into its folder, and return their paths.
 
-    Figures of behaviour are drawn for rows that have a trained network and a suitable level.
+    Figures of behaviour are drawn only for rows that have a trained network and a suitable level.
 
     Args:
         results: the results of the sweep.
         jobs: the jobs of all runs.
         scale: the scale of the runs.
         format: file type of the figures.
-        width: their width in print.
+        width: width of the figures in print.
     """
     paths = [draw_published(results, results.out / f"{PUBLISHED}.{format}", width)]
     for name, (of_row, on_large, choose) in BEHAVIOURS.items():

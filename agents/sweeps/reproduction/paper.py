@@ -56,12 +56,13 @@ and its value without."""
 class PaperScale:
     """The size of the runs of a reproduction: the paper's own, or the paper's divided by fixed factors.
 
-    Mazes of half the size with half the iterations are as demanding: a signal can still cross a maze as many times. The
-    number of channels shrinks further, since it decides how long an update takes.
+    Mazes of half the size with half the iterations are equally demanding, because a signal can cross a maze the same
+    number of times. The number of channels is divided by more, because it determines the time of an update.
 
     Attributes:
-        name: its name on the command line.
-        size: inner size of the training mazes and of the smaller test set; the larger has twice as much.
+        name: name of the scale on the command line.
+        size: inner size of the training mazes and of the smaller test mazes. The larger test mazes have twice this
+            size.
         shorter: divisor of the iterations.
         narrower: divisor of the channels, and of the nodes of an MLP.
         n_levels: number of levels of a training set or population.
@@ -84,7 +85,7 @@ class PaperScale:
 
     @property
     def about(self) -> str:
-        """A text that says what is measured, and how the runs differ from the paper's."""
+        """A text for readers of the results about the measurements, and the runs' differences from the paper's."""
         brackets = "the published figure, and how far ours is from it in published deviations"
         beside = f"Lengths are in tiles. In square brackets: {brackets}."
         if self.name == "full":
@@ -101,15 +102,15 @@ class PaperScale:
         return {"measured": "as in the paper", "scale": self.name}
 
     def __call__(self, policy: Policy, config: TrainingConfig, folder: Path) -> dict[str, float]:
-        """Return the values of all columns, as fractions and tiles, of a trained network.
+        """Return the values of all columns for a trained network: lengths in tiles, and all other values as fractions.
 
-        Accuracies are the paper's. The levels of the training are its fixed set, or the last population if they
-        evolved.
+        Accuracies are computed as in the paper. The training levels are the fixed training set or, if levels evolved,
+        the last population.
 
         Args:
             policy: the network, on any device.
-            config: the configuration of its training.
-            folder: the folder of the run, which has the population.
+            config: the configuration of the training.
+            folder: the folder of the run, which contains the population if levels evolved.
         """
         from ...evaluation.metrics import measure
         from ...training.data import LevelStream
@@ -133,11 +134,11 @@ class PaperScale:
         return values
 
     def shrink(self, config: TrainingConfig) -> TrainingConfig:
-        """Return a configuration of the paper at this scale; the full scale changes nothing.
+        """Return a configuration of the paper at this scale. At full scale, the configuration does not change.
 
-        Channels, nodes and iterations are divided, mazes are smaller, updates and levels fewer. The learning rate is
-        `SHRUNK_RATE`. The number of offspring per member is the same as at full scale. The threshold of evolution
-        becomes relative to the loss of an empty path, which is larger on small mazes.
+        At other scales, the configuration has fewer channels, nodes, iterations, updates and levels, smaller mazes, and
+        the learning rate `SHRUNK_RATE`. The number of offspring per member is the same as at full scale. The threshold
+        of evolution becomes relative to the loss of an empty path, because this loss is larger on small mazes.
         """
         from ...training.config import changed
 
@@ -178,8 +179,8 @@ SCALES = {
 
 
 def n_steps_on(policy: Policy, config: TrainingConfig, *, is_large: bool) -> int:
-    """Return the iterations on a test set: those of the training, or twice as many on the larger mazes if weights are
-    shared."""
+    """Return the number of iterations on a test set, which is the same as in training. On the larger mazes, it is twice
+    the number if the iterations share weights."""
     n_steps = config.n_iterations
     assert n_steps is not None, "the presets of the paper state the iterations"
     return 2 * n_steps if is_large and policy.max_steps is None else n_steps
@@ -187,14 +188,15 @@ def n_steps_on(policy: Policy, config: TrainingConfig, *, is_large: bool) -> int
 
 @cache
 def paper_tables() -> dict[str, tuple[SweepRow, ...]]:
-    """Return the rows of each table by its number. A row whose option is a list pools runs with each of its values."""
+    """Return the rows of each table by its number. If an option of a row is a list, the row pools runs with each value
+    in the list."""
     text = (resources.files(__package__) / "tables.json").read_text(encoding="utf-8")
     tables: dict[str, tuple[SweepRow, ...]] = {}
     for table in json.loads(text)["tables"]:
         number, rows = str(table["table"]), []
         for i, row in enumerate(table["rows"], start=1):
             published = {WEIGHTS: (float(row["n_weights"]), 0.0)}
-            for name, pair in row["published"].items():  # percentages, but for lengths
+            for name, pair in row["published"].items():  # percentages, except for lengths
                 mean, sd = (round(figure / factor_of(name), 6) for figure in pair)
                 published[name] = mean, sd
             section = f"Table {number}. {table['title']}"
@@ -204,7 +206,7 @@ def paper_tables() -> dict[str, tuple[SweepRow, ...]]:
 
 
 def find_rows(words: Iterable[str]) -> list[SweepRow]:
-    """Return the rows with the given names, in the order of the tables, each once.
+    """Return the distinct rows with the given names, in the order of the tables.
 
     Args:
         words: "all", the number of a table such as "3", or a row such as "3.2".
@@ -226,10 +228,11 @@ def find_rows(words: Iterable[str]) -> list[SweepRow]:
 
 
 def configurations(row: SweepRow) -> dict[str, TrainingConfig]:
-    """Return the configurations of a row at full scale, with seed 0, by name: one, or one for each pooled value.
+    """Return the configurations of a row by name, at full scale and with seed 0.
 
-    Each is the preset `paper-shortest-path` or `paper-diameter`, or its variant `-evolved`, with the paper's recipe for
-    the row's model, and then the row's options. Names of equal configurations are equal.
+    A row has a single configuration, or a configuration for each value that the row pools. A configuration is the
+    preset `paper-shortest-path` or `paper-diameter`, or its variant `-evolved`, changed first by the paper's recipe for
+    the model of the row, and then by the options of the row. Equal configurations have equal names.
     """
     from ...training.config import changed
     from ...training.presets import published_recipe
@@ -252,7 +255,7 @@ def configurations(row: SweepRow) -> dict[str, TrainingConfig]:
 
 
 def sweep_of(rows: Sequence[SweepRow], trials: int, scale: PaperScale) -> Sweep:
-    """Return the sweep with the runs of some rows. Rows of equal configuration share their runs.
+    """Return the sweep with the runs of some rows. Rows with equal configurations share their runs.
 
     Args:
         rows: rows of `paper_tables`.
