@@ -47,8 +47,8 @@ class NCAFeatures(BaseFeaturesExtractor):
         """Return the features, (B, C + 1, H, W) floats.
 
         Args:
-            observation: a dictionary with `maze`, (B, T, H, W), and `state`, (B, 1 + n_kept, H, W). Or for the space
-                `PathArray` a single array, whose last channel is the state and whose other channels are the maze.
+            observation: a dictionary with `maze`, (B, T, H, W), and `state`, (B, 1 + n_kept, H, W). For the space
+                `PathArray`, a single array with the channels of the maze, followed by the channel of the state.
         """
         if isinstance(observation, Tensor):
             array = observation.reshape(-1, *cast(tuple[int, ...], self._grid))

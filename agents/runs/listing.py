@@ -45,9 +45,9 @@ def list_runs(
 ) -> Table:
     """List the runs in a folder and its subfolders, one line each: the options in which they differ, and their scores.
 
-    Scores are a sweep's measurements of a run, or else those of its last validation. A run's config.json has everything
-    to repeat it: the command, the whole configuration with its seed, and versions of packages. A run whose files cannot
-    be read is listed as damaged, with the reason.
+    The scores of a run are the measurements of its sweep or, without a sweep, the metrics of its last validation. The
+    file config.json of a run contains everything to repeat the run: the command, the whole configuration with its seed,
+    and the versions of packages. If the files of a run cannot be read, it is listed as damaged, with the reason.
 
     >>> list_runs("runs/sweep/widths", sort="random-16 complete").print()
 

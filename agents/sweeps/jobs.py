@@ -85,8 +85,8 @@ class Job:
         device: the device on which to train and measure.
         tensorboard: whether to write events for TensorBoard.
         modules: names of modules to import before the run, because they register names.
-        until: the number of updates after which the run pauses, at the next validation. None means that the run does
-            not pause.
+        until: the number of updates before a pause: the run pauses at the next validation from there on. None means
+            that the run does not pause.
     """
 
     name: str

@@ -99,7 +99,7 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
     unless three attempts in a row make no progress.
 
     Args:
-        jobs: the runs in the order in which they start.
+        jobs: the runs, which start in this order.
         executor: the executor for the runs, which is closed at the end.
         on_change: function that receives the progress when runs have ended, and about once a second.
 

@@ -25,7 +25,7 @@ class EditKind(NamedTuple):
     Attributes:
         edit: function that receives the random generator, the (n, H, W) levels to edit, all (P, H, W) levels of the
             pool, and the task, and returns the (n, H, W) edited levels.
-        grace: number of iterations by which the solution of an edited level is due later than that of a fresh level.
+        grace: number of iterations by which an edited level is due later than a fresh level.
         cuts: whether an edited level may have no solution. If not, edits that leave no solution are skipped.
     """
 
