@@ -1,4 +1,4 @@
-"""Moves that answers contain, as auxiliary targets: `python -m experiments.answer_moves --help`.
+"""Train with the moves that answers contain as auxiliary targets: `python -m experiments.answer_moves --help`.
 
 An answer is a path, and a path gives moves at each of its tiles: a shortest path towards the target, a diameter towards
 its middle and away from it. A network learns these moves as auxiliary targets. The loss leaves out the moves at all
@@ -157,7 +157,7 @@ def main(
     Args:
         study: what to learn: shortest paths in perfect mazes, or in the four families of nca-shortest-path-solutions,
             or diameters in perfect mazes.
-        moves: auxiliary targets: none, the moves in the answer, or the package's own at every tile.
+        moves: auxiliary targets: none, the moves in the answer, or those of the package at every tile.
         seed: seed of the draws.
         n_updates: number of updates.
         test: whether to measure on test mazes too.

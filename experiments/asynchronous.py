@@ -1,11 +1,8 @@
 """Run automata that update only some tiles in each iteration: `python -m experiments.asynchronous`.
 
-The command
-
-- tests each rule, and prints the signals that end the same under any schedule;
-- proves that a clock modulo 3 keeps any automaton in step (`in_step_lemmas`);
-- measures the automata of the shortest path under many schedules, and tries all schedules on tiny mazes;
-- measures networks, and draws docs/pictures/asynchronous.png.
+The command tests each rule, and prints the signals that end the same under any schedule. It proves that a clock
+modulo 3 keeps any automaton in step (`in_step_lemmas`). It measures the automata of the shortest path under many
+schedules, and tries all schedules on tiny mazes. It also measures networks, and draws docs/pictures/asynchronous.png.
 """
 
 from __future__ import annotations

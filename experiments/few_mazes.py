@@ -1,11 +1,13 @@
 """Measure how many mazes a network needs to learn shortest paths: `python -m experiments.few_mazes`.
 
-Networks learn from random mazes of 8x8. The seed and the number of mazes determine the mazes. There are three lessons:
+Networks learn from random mazes of 8x8. The seed and the number of mazes determine the mazes. There are three lessons.
 
-- steps: the states of an automaton at every iteration, learned with linear programs as in `learn_automaton`, before and
-  after questions to the automaton;
-- first moves: the first move of the solution at every tile, learned with `maze-nca-gym train fast`;
-- answers: the solutions, learned with `maze-nca-gym train fast`.
+Steps: the states of an automaton at every iteration, learned with linear programs as in `learn_automaton`, before and
+after questions to the automaton.
+
+First moves: the first move of the solution at every tile, learned with `maze-nca-gym train fast`.
+
+Answers: the solutions, learned with `maze-nca-gym train fast`.
 
 All trainings have the same number of updates. After an interruption, the same command continues.
 """

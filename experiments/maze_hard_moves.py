@@ -1,4 +1,4 @@
-"""Maze-Hard, learned from its answers and the moves that they contain: `python -m experiments.maze_hard_moves --help`.
+"""Learn Maze-Hard from its answers and the moves that they contain: `python -m experiments.maze_hard_moves --help`.
 
 An answer is a path, so it also gives the first move at each of its tiles: towards the target, and towards the end of
 any part of the answer. The network learns these moves as auxiliary targets. The loss leaves out the moves at all other

@@ -1,10 +1,12 @@
 """Compare estimates of regret with the true regret: `python -m experiments.regret --help`.
 
-1. PPO trains an automaton on random and perfect mazes. Estimates from unsupervised environment design are computed from
-   two episodes on each fresh level. The true regret is 1 minus the mean return of eight other episodes, because an
-   optimal answer has the return 1.
-2. Agents train with half of their episodes on the quarter of fresh levels that an estimate ranks highest.
-3. Levels are ranked by the paths of three networks that learned from solutions.
+First, PPO trains an automaton on random and perfect mazes. Estimates from unsupervised environment design are computed
+from two episodes on each fresh level. The true regret is 1 minus the mean return of eight other episodes, because an
+optimal answer has the return 1.
+
+Second, agents train with half of their episodes on the quarter of fresh levels that an estimate ranks highest.
+
+Third, levels are ranked by the paths of three networks that learned from solutions.
 
 Each run stores its result in a file, `<out>/<chosen by>-<seed>.json`. The command prints the tables of REGRET.md, and
 draws the true regret over the training.

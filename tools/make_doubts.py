@@ -1,4 +1,4 @@
-"""Run `doubt` on every policy with a card, and write its results: python -m tools.make_doubts [POLICY ...]
+"""Run `doubt` on every policy with a card, and write its results: `python -m tools.make_doubts [POLICY ...]`.
 
 The results go to docs/where-they-fail.json and, as a table and drawings, to the page docs/doubt-results.md.
 With names of policies, only these policies are tried again, and the other results stay.
@@ -6,8 +6,8 @@ With names of policies, only these policies are tried again, and the other resul
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -106,4 +106,6 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("policies", nargs="*", metavar="POLICY", help="name of a policy with a card; by default all")
+    main(parser.parse_args().policies)

@@ -6,7 +6,7 @@ Examples, benchmarks and studies draw the other pictures of that folder, except 
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -298,4 +298,7 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1] / "docs" / "pictures")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = Path(__file__).parents[1] / "docs" / "pictures"
+    parser.add_argument("folder", nargs="?", type=Path, default=default, help="folder of the pictures: docs/pictures")
+    main(parser.parse_args().folder)

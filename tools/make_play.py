@@ -5,6 +5,7 @@ python -m tools.make_play
 
 from __future__ import annotations
 
+import argparse
 import json
 import operator
 from collections.abc import Iterable, Mapping
@@ -401,4 +402,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     main()

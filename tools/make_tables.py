@@ -5,6 +5,7 @@ python -m tools.make_tables
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -180,4 +181,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     main()

@@ -5,6 +5,7 @@ python -m tools.make_worlds
 
 from __future__ import annotations
 
+import argparse
 import re
 import runpy
 import time
@@ -49,6 +50,7 @@ def table(example: str) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     tables = map(table, ("22_worlds", "24_worlds_that_say_not"))
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(re.sub(r"\| task \|.*\n(\|.*\n)*", lambda _: next(tables), page), encoding="utf-8")

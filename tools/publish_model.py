@@ -4,7 +4,7 @@
     python -m tools.publish_model model nca-shortest-path-small runs/train/fast --description "..."
     python -m tools.publish_model iterations nca-shortest-path-small
     maze-nca-gym evaluate nca-shortest-path-small --families random --sizes 16,32 --n 8192 --stability
-    python -m tools.publish_model scores nca-shortest-path-small runs/evaluate/results.json \
+    python -m tools.publish_model scores nca-shortest-path-small runs/evaluate/results.json \\
         --measured "..."
 
 `iterations` chooses a model's number of iterations on validation levels, before any measurement on a test set.
@@ -204,9 +204,10 @@ def main() -> None:
         prog="python -m tools.publish_model", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     subparsers = parser.add_subparsers(required=True)
-    model, iterations, earn, figures = (
-        subparsers.add_parser(subparser) for subparser in ("model", "iterations", "earn", "scores")
-    )
+    model = subparsers.add_parser("model", help="store the weights and the card of a run")
+    iterations = subparsers.add_parser("iterations", help="choose the number of iterations on validation levels")
+    earn = subparsers.add_parser("earn", help="prove the guarantees of an included model again")
+    figures = subparsers.add_parser("scores", help="store measurements on the card")
     actions = [
         (model, publish_model),
         (iterations, publish_iterations),

@@ -91,7 +91,9 @@ def _measured(population: LevelPopulation, indices: NDArray[np.int64]) -> dict[s
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(prog="python -m tools.publish_pack", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.publish_pack", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("name", help="name of the pack: evolved-TASK-SIZE")
     parser.add_argument("run", type=Path, help="folder of a run of `maze-nca-gym evolve`")
     parser.add_argument("--n", type=int, default=1000, help="number of levels in the pack")
