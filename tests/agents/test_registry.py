@@ -46,7 +46,7 @@ def test_a_model_file_is_a_policy(tmp_path):
         ("nowhere:Mine", "no module 'nowhere'"),
         ("json:Mine", "module 'json' has no 'Mine'"),
         ("json:dumps", "json:dumps"),
-        ("json:JSONDecoder", "no Policy"),
+        ("json:JSONDecoder", "must return a Policy"),
     ],
 )
 def test_files_without_a_policy_are_refused(name, message):
