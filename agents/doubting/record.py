@@ -41,7 +41,7 @@ class Failure:
         shown: bool of the same shape, the policy's answer after the last iteration.
         iterations: the number of iterations that the policy ran; its answer was correct after none of them.
         error: the error that the policy raised instead of an answer; empty for a wrong answer.
-        found: (H, W) uint8, the maze before shrinking.
+        unshrunk: (H, W) uint8, the maze before shrinking.
         found_in: the part of the search that contained the maze, in words.
         n_tried: the number of changed mazes that shrinking examined.
         is_minimal: whether the policy is correct as soon as any row, column or wall is removed, or an end moved closer.
@@ -52,7 +52,7 @@ class Failure:
     shown: NDArray[np.bool_]
     iterations: int
     error: str
-    found: Tiles
+    unshrunk: Tiles
     found_in: str
     n_tried: int
     is_minimal: bool
@@ -126,7 +126,7 @@ class Doubt:
         }
         failure = self.failure
         if failure is not None:
-            first = " x ".join(map(str, failure.found.shape))
+            first = " x ".join(map(str, failure.unshrunk.shape))
             state = "nothing more can be removed" if failure.is_minimal else "not shrunk to the end"
             facts["found in"] = f"{failure.found_in}, {first} tiles"
             facts["shrunk"] = f"{counted(failure.n_tried, 'smaller maze')} tried; {state}"
@@ -166,7 +166,7 @@ class Doubt:
                 "iterations": failure.iterations,
                 "error": failure.error or None,
                 "found_in": failure.found_in,
-                "found_size": list(failure.found.shape),
+                "found_size": list(failure.unshrunk.shape),
                 "n_tried": failure.n_tried,
                 "minimal": failure.is_minimal,
                 "command": self.command,

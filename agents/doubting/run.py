@@ -99,13 +99,13 @@ def doubt(
             with ProgressBar(f"{name}: second", math.ceil(seconds)) as bar:
                 search.run(seconds, lambda now: bar.show(int(now), f"{search.n_mazes:,} mazes correct, {search.place}"))
             check(search.n_mazes > 0, f"{name} can be tried on no maze: {'; '.join(search.skipped[:1])}")
-            if search.found is not None:
+            if search.failed is not None:
                 shrinking = Shrinking.of(search)
                 with ProgressBar("shrinking: tiles removed", shrinking.tiles.size) as bar:
                     shrinking.run(bar.show)
         except KeyboardInterrupt:
             is_interrupted = True
-        if search.found is not None:
+        if search.failed is not None:
             failure = _failure(search, shrinking or Shrinking.of(search))
             drawing = to_text(failure.tiles, letters=model.problem.letters).replace("\n", r"\n")
             level = drawing if out is None else Path(out) / LEVEL
@@ -136,7 +136,7 @@ def _failure(search: Search, shrinking: Shrinking) -> Failure:
     from ..rollouts import label
     from .record import Failure
 
-    assert search.found is not None
+    assert search.failed is not None
     examiner, maze = search.examiner, shrinking.tiles
     levels = label(examiner.policy, maze[None], search.task.solve(maze[None]))
     return Failure(
@@ -145,7 +145,7 @@ def _failure(search: Search, shrinking: Shrinking) -> Failure:
         shown=examiner.last_answer(levels),
         iterations=int(examiner.limits(levels)[0]),
         error=shrinking.error,
-        found=search.found.tiles,
+        unshrunk=search.failed.tiles,
         found_in=search.place,
         n_tried=shrinking.n_tried,
         is_minimal=shrinking.is_minimal,

@@ -58,7 +58,7 @@ class Part(NamedTuple):
     n_tiles: int = 0
 
 
-class Found(NamedTuple):
+class FailedMaze(NamedTuple):
     """A maze on which the policy fails.
 
     Attributes:
@@ -88,7 +88,7 @@ class Search:
         complete: the number of tiles up to which every maze was tried.
         place: the last part of the search, in words.
         skipped: the parts of the search that were not possible, in words.
-        found: the first maze on which the policy fails, or None if there was none.
+        failed: the first maze on which the policy fails, or None if there was none.
     """
 
     examiner: Examiner
@@ -103,7 +103,7 @@ class Search:
     complete: int = 0
     place: str = ""
     skipped: list[str] = field(default_factory=list)
-    found: Found | None = None
+    failed: FailedMaze | None = None
 
     @property
     def task(self) -> Task:
@@ -144,7 +144,7 @@ class Search:
             self.n_correct[part.n_tiles] += n_correct
             if len(failed):
                 is_last = n_correct == len(examined.failed) - 1
-                self.found = Found(part.tiles[n_correct], examined.error if is_last else "")
+                self.failed = FailedMaze(part.tiles[n_correct], examined.error if is_last else "")
                 return
             report(time.monotonic() - began)
             try:

@@ -55,8 +55,8 @@ class Shrinking:
     @classmethod
     def of(cls, search: Search) -> Shrinking:
         """Return a shrinking that begins with the maze on which the policy failed in a search."""
-        assert search.found is not None
-        return cls(search.examiner, search.has_border, search.least, *search.found)
+        assert search.failed is not None
+        return cls(search.examiner, search.has_border, search.least, *search.failed)
 
     @property
     def task(self) -> Task:

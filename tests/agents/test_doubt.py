@@ -207,10 +207,10 @@ class TestResults:
         assert first.failure is not None
         assert again.failure is not None
         assert other.failure is not None
-        assert np.array_equal(first.failure.found, again.failure.found)
+        assert np.array_equal(first.failure.unshrunk, again.failure.unshrunk)
         assert np.array_equal(first.failure.tiles, again.failure.tiles)
         assert first.n_mazes == again.n_mazes
-        assert not np.array_equal(first.failure.found, other.failure.found)
+        assert not np.array_equal(first.failure.unshrunk, other.failure.unshrunk)
 
     def test_the_time_limit_changes_only_the_extent_of_the_search(self, monkeypatch: pytest.MonkeyPatch) -> None:
         clock = iter(range(10**6))
@@ -252,7 +252,7 @@ class TestShrinking:
         result = doubt(policy, **QUICK | {"tiles": 1, "sizes": (8, 11)}, steps=48)
         assert result.failure is not None
         assert result.failure.is_minimal
-        assert result.failure.tiles.size < result.failure.found.size
+        assert result.failure.tiles.size < result.failure.unshrunk.size
         assert result.failure.n_tried > 10
         border = result.has_border
         tiles = result.failure.tiles[1:-1, 1:-1] if border else result.failure.tiles

@@ -249,12 +249,12 @@ def pool_back(x, places, n_pooled, before, gradient):
     part_of_map = np.float32(of_map / n_equal)
     for tile in range(len(before)):
         last = places[tile] + n_pooled - 1
-        highest, whole, part = x[last], gradient[last], ZERO
+        highest, total, part = x[last], gradient[last], ZERO
         one, other = before[tile, 0] == highest, before[tile, 1] == highest
         # Most tiles have no gradient here, and finding the numbers that equal the maximum is a pass over all channels.
-        if whole != ZERO:
+        if total != ZERO:
             p, g, n_more = address(x, places[tile]), address(gradient, places[tile]), np.int64(one) + np.int64(other)
-            part = blocks.share_out(whole, n_more, highest, p, n_pooled - 2, g)
+            part = blocks.share_out(total, n_more, highest, p, n_pooled - 2, g)
         gradient[last - 1] = (part_of_map if before[tile, 0] == over_map else ZERO) + (part if one else ZERO)
         gradient[last] = part if other else ZERO
 
