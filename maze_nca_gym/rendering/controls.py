@@ -10,26 +10,27 @@ from typing import NamedTuple
 
 
 class Request(Enum):
-    """A request of the user, which the caller that runs the automaton has to fulfil."""
+    """A request of the user, which the caller that runs the automaton must fulfil: usually to show another step, as
+    each member describes."""
 
     CONTINUE = auto()
-    """The next step, because its time has come."""
+    """Show the next step, because its time has come."""
     STEP = auto()
-    """One step at once; the window is paused."""
+    """Show the next step at once; the window is paused."""
     BACK = auto()
-    """The step before; the window is paused."""
+    """Show the step before; the window is paused."""
     RESTART = auto()
-    """The first step on this level."""
+    """Begin this level again."""
     NEW_LEVEL = auto()
-    """Another level."""
+    """Begin another level."""
     EDGES = auto()
-    """The first step on this level with other edges."""
+    """Begin this level again with other edges: closed, or joined to a torus or a Moebius strip."""
     EDIT = auto()
-    """No step: make the change `Window.edit`, then show the changed state."""
+    """Make the change `Window.edit`, then show the changed state, without a further step."""
     CHOOSE = auto()
-    """Another policy or generator, which `Window.choice` names."""
+    """Begin with another policy or generator, which `Window.choice` names."""
     QUIT = auto()
-    """The end, because the user has closed the window."""
+    """End, because the user has closed the window."""
 
 
 class Action(Enum):

@@ -60,7 +60,7 @@ class Residual(nn.Module):
             nn.init.uniform_(parameter, -scale, scale, generator)
 
     def forward(self, maze: Tensor, state: Tensor) -> Tensor:
-        """Return x after the last iteration, (B, C, H, W)."""
+        """Return the residual state x after the last iteration, (B, C, H, W) floats."""
         read = self.read(torch.cat([maze, 2 * state - 1], dim=1))
         x = torch.relu(read)
         for _ in range(self.n_iterations):

@@ -144,7 +144,8 @@ def _write_weigh(n_widths, code: Code, x, gradient, taps, out, step, places, n) 
 compress = inlined(_write_compress, types.int64)
 """List the entries of a tile; return their number."""
 join = inlined(_write_join, types.int64)
-"""List the entries of all tiles that a tile reads, with rows of weights instead of channels; return their number."""
+"""List the entries of all tiles that a tile reads, and return their number. In these entries the row of the weights
+stands in place of the channel."""
 step_1, step_2 = (inlined(partial(_write_step, n_widths)) for n_widths in (1, 2))
 """Write `WIDTH` channels, or two times `WIDTH` channels, of the next state of a tile."""
 step_back_1, step_back_2 = (inlined(partial(_write_step_back, n_widths)) for n_widths in (1, 2))
