@@ -58,14 +58,14 @@ def _unfolded(
         if what != "true" or at is None:
             return symbols.read(reading)
         if ghost in facts:
-            return facts[ghost](_unfolded(symbols, facts, stages, bound, bare), at)
+            return facts[ghost](picture, at)
         on = symbols.read(reading)
         if ghost in stages:
             return on.arg(0) & (symbols.number(stages[ghost], at) < bound)
         return on.arg(0) if bare else on
 
-    # `read` does not refer to itself, so that expressions of z3 are freed at once: z3 orders new ones by free numbers
-    return Picture(read)
+    picture = Picture(read)
+    return picture
 
 
 class Definitions:

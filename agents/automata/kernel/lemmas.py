@@ -97,33 +97,37 @@ class Guide:
             NotProven: z3 does not prove the goal, or its proof has no refutation that Coq can follow.
             NotCovered: the goal or a hypothesis is about something that the Coq theory does not cover.
         """
-        used, fact = self._needed(name, goal, hypotheses), self.defined.fact
+        # The answers of z3 depend on every expression in its context, even if only Python's garbage collector has to
+        # free it. In a new context they depend on the lemma alone.
+        z3 = Z3()
+        used, fact = self._needed(z3, name, goal, hypotheses), self.defined.fact
         try:
-            why = refutation(self.z3, [fact(self.z3.Not(goal)), *(fact(hypothesis.fact) for hypothesis in used)])
+            why = refutation(z3, [fact(self.z3.Not(goal)), *(fact(hypothesis.fact) for hypothesis in used)])
         except NotProven as error:
             raise NotProven(f"{self.automaton.name}: nothing leads Coq to the lemma {name!r}: {error}") from error
         return Lemma(name, fact(goal), used, why)
 
-    def _needed(self, name: str, goal: Truth, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Return a small subset of some hypotheses from which a goal follows."""
-        z3, solver, numbers = self.z3, self.z3.Solver(), dict[int, int]()
+    def _needed(self, z3: Z3, name: str, goal: Truth, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return a small subset of some hypotheses from which a goal follows. The search uses the context of `z3`."""
+        together = self.z3.And(goal, *(hypothesis.fact for hypothesis in hypotheses))
+        (goal, *facts), solver, numbers = together.translate(z3.context).children(), z3.Solver(), dict[int, int]()
         solver.set("rlimit", MOST_STEPS)
         solver.set("core.minimize", True)
         solver.add(z3.Not(goal))
-        for number, hypothesis in enumerate(hypotheses):
+        for number, fact in enumerate(facts):
             label = z3.Bool(f"h{number}")
             numbers[label.get_id()] = number
-            solver.assert_and_track(hypothesis.fact, label)
+            solver.assert_and_track(fact, label)
         if solver.check() != z3.unsat:
             raise NotProven(f"{self.automaton.name}: the lemma {name!r} does not follow from its ghosts' definitions")
-        used = [hypotheses[number] for number in sorted(numbers[label.get_id()] for label in solver.unsat_core())]
-        for hypothesis in list(used):
-            fewer, rest = z3.Solver(), [other for other in used if other is not hypothesis]
+        used = sorted(numbers[label.get_id()] for label in solver.unsat_core())
+        for left_out in list(used):
+            fewer, rest = z3.Solver(), [number for number in used if number != left_out]
             fewer.set("rlimit", FEW_STEPS)
-            fewer.add(z3.Not(goal), *(other.fact for other in rest))
+            fewer.add(z3.Not(goal), *(facts[number] for number in rest))
             if fewer.check() == z3.unsat:
                 used = rest
-        return used
+        return [hypotheses[number] for number in used]
 
     def learn(self, name: str, facts: Sequence[Truth], hypotheses: Iterable[Hypothesis]) -> None:
         """Prove a lemma, which later proofs may use.
