@@ -962,7 +962,7 @@ def component(taps: Sequence[str] = DIRECTIONS, *, free: Fact = is_free) -> Ghos
         return facts
 
     def ghosts(tiles: Tiles) -> Mapping[str, Any]:
-        passable, most = free(MazePicture(tiles, {}), CENTRE), tiles[0].size
+        passable, most = free(MazePicture(tiles, {}), CENTRE), prod(tiles.shape[1:])
         number, before = np.where(passable, np.arange(most).reshape(tiles.shape[1:]), most), np.zeros(0)
         while not np.array_equal(number, before):  # connected tiles take the least of their numbers
             before, near = number, [shifted(number, tap, beyond=most) for tap in taps]

@@ -66,6 +66,7 @@ HEAVY = {int(Tile.EMPTY): 3}
 def test_the_axioms_of_the_library_are_true_of_real_mazes(ghosts):
     for tiles in mazes_to_try(TASK):
         assert broken_axioms(ghosts, tiles) == {}
+    assert {value.shape[-3] for value in ghosts.ghosts(tiles[:0]).values()} == {0}, "no mazes"
 
 
 def test_the_first_and_later_rules_of_a_changing_ghost():
