@@ -190,6 +190,7 @@ class Proof:
             parts.append(f"in terms of {self.worth}")
         if self.verdict != "correct":
             parts += [trial.words for trial in self.trials]
+        parts += [f"the answer {name} is empty on all small mazes" for trial in self.trials for name in trial.empty]
         if self.automaton.slows is not None:
             pace = f"it takes {self.automaton.pace} iterations for each of the rules as given"
             parts.append(f"{pace}, with {len(self.automaton.helpers)} helper signals")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,19 +34,23 @@ class Trial:
         n_mazes: the number of mazes, up to and including the first wrong one.
         wrong: the first (H, W) maze without a correct answer within the bound, or None if there is no such maze.
         shown: (H, W) or (K, H, W) bool, the automaton's answer on that maze.
+        empty: the names of the task's answers that are empty on all small mazes.
     """
 
     task: Task
     n_mazes: int
     wrong: Tiles | None = None
     shown: NDArray[np.bool_] | None = None
+    empty: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
         """The result in words, such as "the answer of the task diameter on 1,200 of 1,200 small mazes"."""
         task = f"the task {self.task.name}"
         if not self.n_mazes:
-            return f"no answer of {task} was tried: none is due within {MOST_ITERATIONS:,} iterations"
+            is_none = self.empty == self.task.answers
+            why = "no small maze has one" if is_none else f"none is due within {MOST_ITERATIONS:,} iterations"
+            return f"no answer of {task} was tried: {why}"
         n_correct = self.n_mazes - (self.wrong is not None)
         return f"the answer of {task} on {n_correct:,} of {self.n_mazes:,} small mazes"
 
@@ -66,10 +71,11 @@ def tried(automaton: Automaton) -> list[Trial]:
 
 
 def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
-    n_mazes, left = 0, MOST_ITERATIONS
+    n_mazes, left, empty = 0, MOST_ITERATIONS, np.ones(len(task.answers), np.bool_)
     for tiles in mazes_to_try(task):
         tiles = tiles[:: -(-len(tiles) // MOST_MAZES)]
         tiles, targets = solved(task, tiles)
+        empty &= ~targets.any(axis=(0, -2, -1))
         if not len(tiles) or left <= 0:
             continue
         n_moves = lengths_of(targets) - 1
@@ -90,7 +96,7 @@ def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
                 i = wrong_mazes[0]
                 return Trial(task, n_mazes + int(i) + 1, tiles[i], shown[i])
         n_mazes += len(tiles) if left >= 0 else 0
-    return Trial(task, n_mazes)
+    return Trial(task, n_mazes, empty=tuple(compress(task.answers, empty)))
 
 
 def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64], most: int) -> tuple[int, Signals, Signals]:
