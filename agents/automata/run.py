@@ -113,7 +113,8 @@ def learn_automaton(
             is correct.
 
     Raises:
-        ValueError: a bad option, an automaton that no network can follow, or a folder with a run.
+        ValueError: a bad option, an automaton that no network can follow, a theorem or a specification that is false on
+            a small maze, or a folder with a run.
         OSError: a file could not be written.
     """
     from ..rollouts.pytorch import learning_on
@@ -224,9 +225,10 @@ def compile_automaton(
             is correct.
 
     Raises:
-        ValueError: an automaton that no network can follow, where the message names the signal; a folder with a run; a
-            network for Coq whose certificate is not exact (`NotCovered`); a theorem that Coq's theory does not cover
-            (`NotCovered`), or of which a lemma was not proven for Coq (`NotProven`). Both are in `agents.automata`.
+        ValueError: an automaton that no network can follow, where the message names the signal; a theorem or a
+            specification that is false on a small maze; a folder with a run; a network for Coq whose certificate is not
+            exact (`NotCovered`); a theorem that Coq's theory does not cover (`NotCovered`), or of which a lemma was not
+            proven for Coq (`NotProven`). Both are in `agents.automata`.
         OSError: a file could not be written.
     """
     from .kernel.theorems import join_network, write_equivalent, write_proof
@@ -294,8 +296,8 @@ def _finish(
                 proof.export(export)
                 if find_spec("cvc5") is not None:
                     write_refutations(Path(export))
-    except (ImportError, ValueError) as error:
-        words = f"not {'tried' if isinstance(error, ImportError) else 'proven'}: {error}"
+    except ImportError as error:
+        words = f"not tried: {error}"
     model.guarantees = earned(automaton, model, certificate, proof)
     if run is not None:
         save_model(model, run.path / MODEL_OF_RUN)

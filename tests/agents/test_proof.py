@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from maze_nca_gym.agents import compile_automaton
 from maze_nca_gym.agents.automata import AUTOMATA
 from maze_nca_gym.agents.automata.proving.proof import mistakes, prove, second_opinion
 from maze_nca_gym.agents.automata.proving.prover import Prover
@@ -340,6 +341,7 @@ def test_unprovable_automata_give_a_reason(monkeypatch):
     monkeypatch.setitem(sys.modules, "z3", None)
     with pytest.raises(ImportError, match=r"maze-nca-gym\[proof\]"):
         prove(SHORTEST_PATH)
+    assert compile_automaton(REACHABLE)[0].guarantees.verdict == "equivalent", "the network needs no proof"
     monkeypatch.setitem(sys.modules, "cvc5", None)
     with pytest.raises(ImportError, match=r"maze-nca-gym\[proof\]"):
         second_opinion(".")

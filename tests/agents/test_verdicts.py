@@ -309,7 +309,8 @@ def is_near(picture, at):
 @for_each(("name", "fact"), [("all is on the map", lambda picture, at: picture.inside(at)), ("near", is_near)])
 def test_axioms_are_tested_wherever_a_proof_assumes_them(name, fact):
     false = replace(REACHABLE, theorem=with_axiom(distance(Tile.SOURCE), name, fact))
-    refused(f"the axiom '{name}' is not true of the maze [.#ST/]+, or beyond its edge", prove, false)
+    for use in (prove, compile_automaton):
+        refused(f"the axiom '{name}' is not true of the maze [.#ST/]+, or beyond its edge", use, false)
 
 
 def test_a_custom_axiom_is_stated_and_gives_no_verdict():
