@@ -1,4 +1,5 @@
-"""The class `Automaton`: a tile holds some booleans, and one rule for each reads the tile and its neighbours."""
+"""The class `Automaton`: each tile stores some booleans, the *signals*. A rule for each signal computes its next value
+from the tile and its neighbours."""
 
 from __future__ import annotations
 
@@ -29,12 +30,12 @@ from maze_nca_gym.support.tables import Table
 from ..policies.guarantees import StepBound
 
 Signals: TypeAlias = NDArray[Any]
-"""(N, S, H, W) `Bits`, in the order of an automaton's signals."""
+"""The S signals of N mazes, (N, S, H, W): bools, or unsigned integers each bit of which belongs to another maze."""
 MOST_SIGNALS = 56
-"""Largest number of signals. A tile's code has 63 bits, which the signals share with the tile's kind, one of at most
-64."""
+"""Largest number of signals. `networks` encodes a tile's signals and its kind, one of at most 64, in 63 bits."""
 NEIGHBOURHOODS = {5: ("U", "L", "C", "R", "D"), 9: ("UL", "U", "UR", "L", "C", "R", "DL", "D", "DR")}
-"""The taps that rules may read, row by row, by their number: 5 without the corners, 9 with them."""
+"""The neighbours that rules may read (*taps*), row by row, by their number: 5 without the corners, 9 with the corners.
+"U" is the tile above, "UL" its left neighbour, and "C" the tile itself."""
 UNSETTLED = 64
 """Number of iterations for which an automaton runs if its author does not claim that it settles."""
 
@@ -57,8 +58,8 @@ class Automaton:
     Attributes:
         name: the name under which `register_automaton` registers the automaton.
         task: a name in `maze_nca_gym.mazes.tasks.TASKS`.
-        signals: an enumeration from 0. The first signal is PATH, an output that no rule reads. If the task has several
-            answers, the first signals have the names of the answers instead, in capitals.
+        signals: an enumeration that counts from 0. The first signal is PATH, an output that no rule reads. If the task
+            has several answers, the first signals have the names of the answers instead, in capitals.
         rules: the rule of each signal, by the signal or its name. Each rule is called once, with symbols, and the
             returned expression is used from then on.
         neighbourhood: the number of tiles that rules may read: 5 (a tile and its four neighbours) or 9 (with the
@@ -73,8 +74,9 @@ class Automaton:
         parts: groups of signals that `networks.states` treats as independent, which means that any state of one group
             may occur with any state of another. Every choice of groups is safe. Larger groups exclude more states but
             take longer to search. By default all signals form one group, except for the signals in `everywhere`.
-        invariant: a fact about every tile at every iteration that does not follow from the rules for five tiles, for
-            example that there is only one path. It reads the tile itself, PATH included.
+        invariant: a rule that is true of every tile at every iteration, although this does not follow from the rules
+            for five tiles. For example, the path enters a tile from at most one side. It reads the tile itself, PATH
+            included.
         theorem: a `Theorem`, which states the value of each signal, or ghosts (facts about the maze, such as
             distances), in terms of which `proof.prove` guesses these values. With None, `prove` uses the ghosts of the
             task's specification, or ghosts of the library if there is no specification.
@@ -202,7 +204,7 @@ class Automaton:
         return f"Automaton({self.name}: a rule for each of {len(self.signals)} signals, for {self.task}, {known})"
 
     def _repr_html_(self) -> str:
-        """Return a table of the inputs of each rule, and a picture of the answer on a maze, for notebooks."""
+        """Return HTML for notebooks: a table of the inputs of each rule, and a picture of the answer on a maze."""
         task, rows = self.problem, []
         for signal in self.signals:
             read: dict[str, list[str]] = {}
@@ -246,7 +248,7 @@ class Automaton:
 
     @property
     def problem(self) -> Task:
-        """The task that is registered under the name `task` now; it may have been replaced since the automaton was
+        """The task that is registered under the name `task` now, possibly a later task than when the automaton was
         made.
 
         Raises:
@@ -276,9 +278,9 @@ class Automaton:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the rules, as 64 hexadecimal digits. It covers the kinds of tile, the signals, the rules and the
-        claims about states (invariant, neighbourhood, `heals`, `any_state`), but neither the name nor the bound. An
-        automaton that slows another has the other's digest."""
+        """SHA-256 of the kinds of tile, the signals, the rules and the claims about states (invariant, neighbourhood,
+        `heals`, `any_state`), as 64 hexadecimal digits. The name and the bound do not matter. An automaton that slows a
+        faster one has the digest of the faster automaton."""
         if self.slows is not None:
             return self.slows.digest
         kinds = [kind.name for kind in self.problem.kinds]
@@ -294,7 +296,7 @@ class Automaton:
 
     @property
     def answers(self) -> tuple[IntEnum, ...]:
-        """The signals that output the task's answers. They are the first signals, and no rule reads them."""
+        """The first signals, which output the task's answers. No rule reads these signals."""
         return tuple(self.signals)[: len(self.problem.answers)]
 
     @property
@@ -304,18 +306,18 @@ class Automaton:
 
     @property
     def paired(self) -> tuple[IntEnum, ...]:
-        """The signals that rules read at single tiles. In a network, each of them may be a pair of channels."""
+        """All signals that are neither answers nor pooled. In a network, such a signal may be a pair of channels."""
         return tuple(self.signals)[len(self.answers) : len(self.signals) - len(self.pooled)]
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """Names of the channels of a network that learns the automaton, with two channels for each signal in
-        `paired`."""
+        """The names of the channels of a network that learns the automaton: two for each signal in `paired`, one for
+        every other signal, and the last for the maximum over the map if there are pooled signals."""
         return self.channels_with(self.answers)
 
     def channels_with(self, single: Container[IntEnum]) -> tuple[str, ...]:
-        """Return the names of a network's channels: one channel for each signal in `single` and each pooled signal, and
-        two for every other signal."""
+        """Return the names of the channels of a network with one channel for each signal in `single` and for each
+        pooled signal, and two channels for every other signal. See `channels`."""
         names = []
         for signal in self.signals:
             alone = signal in single or signal in self.pooled
@@ -323,8 +325,8 @@ class Automaton:
         return (*names, *(("channel_max",) if self.pooled else ()))
 
     def rows(self, channels: Sequence[str]) -> dict[IntEnum, list[int]]:
-        """Return the network channels of each signal: the index of one channel, or the indices of two channels whose
-        difference is the signal."""
+        """Return for each signal the indices of its channels among the names of a network's channels: of one channel,
+        or of two channels whose difference is the signal."""
         rows = {}
         for signal in self.signals:
             name = signal.name.lower()
@@ -348,8 +350,8 @@ class Automaton:
         return Tape(self.terms.values())
 
     def reader(self, tiles: Tiles, graph: Graph | None = None) -> Callable[[Signals], Read]:
-        """Return a function from (N, S, H, W) signals to what rules read of these and of (N, H, W) uint8 tiles, see
-        `reader`. With `graph`, the tiles are the nodes of the graph.
+        """Return a function from (N, S, H, W) signals to a function with which rules read these signals and (N, H, W)
+        uint8 tiles: (signal or `TileKind`, tap) -> (N, H, W) `Bits`. With `graph`, the tiles are the nodes of a graph.
 
         Raises:
             ValueError: there is a graph, but the rules may read tiles at corners.
@@ -359,12 +361,13 @@ class Automaton:
         return reader({kind: tiles == kind for kind in self.kinds}, None if graph is None else graph.look)
 
     def step(self, tiles: Tiles, signals: Signals, graph: Graph | None = None) -> Signals:
-        """Return the (N, S, H, W) signals after one iteration on (N, H, W) tiles. With `graph`, the tiles are the nodes
-        of the graph."""
+        """Return the (N, S, H, W) signals after one iteration on (N, H, W) uint8 tiles. With `graph`, the tiles are the
+        nodes of the graph."""
         return self.advance(self.reader(tiles, graph)(signals))
 
     def advance(self, read: Read) -> Signals:
-        """Return the signals of the next iteration, (N, S, H, W) like those that are read, see `reader`."""
+        """Return the (N, S, H, W) signals of the next iteration. The function returned by `reader` gives `read` for the
+        signals of this iteration."""
         after = self.tape.read_by(read)
         for signal in self.pooled:
             # bitwise, since each bit of an integer may belong to another map
@@ -375,12 +378,12 @@ class Automaton:
     def trace(self, tiles: Tiles, signals: Signals | None = None, graph: Graph | None = None) -> Iterator[Signals]:
         """Yield the (N, S, H, W) states of all iterations, from the first state until the states repeat.
 
-        They repeat once a state equals the state of one or two iterations before. If the automaton does not settle,
-        `UNSETTLED` states follow the first one.
+        The states repeat once a state equals the state of one or two iterations before. If the automaton does not
+        settle, at most `UNSETTLED` states follow the first state.
 
         Args:
             tiles: (N, H, W) uint8 mazes.
-            signals: the first state; by default every signal is off.
+            signals: the first state, (N, S, H, W); by default every signal is off.
             graph: the graph whose nodes the tiles are, or None for mazes.
 
         Raises:
@@ -415,11 +418,18 @@ def scaled(bound: StepBound, factor: Fraction) -> StepBound:
 
 
 def _checked(automaton: Automaton, who: str, rule: Rule, taps: tuple[str, ...], reads_path: bool = False) -> Term:
-    """Return a rule as an expression, if it reads only permitted inputs.
+    """Return a rule as a term, after checking its inputs.
+
+    Args:
+        automaton: the automaton.
+        who: the rule in words, for messages.
+        rule: the rule.
+        taps: the taps that the rule may read.
+        reads_path: whether the rule may read answers, as an invariant may.
 
     Raises:
-        ValueError: the rule reads the path, another tap, or a kind of tile or signal that the automaton does not have;
-            or see `term_of`.
+        ValueError: the rule reads an answer, another tap, or a kind of tile or signal that the automaton does not have;
+            or `term_of` refuses the rule.
     """
     term = term_of(rule, automaton.signals, who)
     for leaf in term.leaves:

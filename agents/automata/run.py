@@ -1,5 +1,4 @@
-"""The commands `learn_automaton` and `compile_automaton`, which make a network and its certificate from an
-automaton."""
+"""The commands `learn_automaton` and `compile_automaton`: they make a network and its certificate from an automaton."""
 
 from __future__ import annotations
 
@@ -79,7 +78,7 @@ def learn_automaton(
 ) -> tuple[NCA, Certificate]:
     """Train a network to be equivalent to an automaton, by gradient descent on hints.
 
-    Hints are all signals of the automaton at every tile and iteration. Training takes seconds on one core for most
+    Hints are all signals of the automaton at every tile and iteration. Training on one core takes seconds for most
     automata, about a minute for shortest-path-healing, which checks itself and restarts when the maze changes, and one
     or two minutes for diameter. A run that was stopped is started again from the beginning. At the end, a certificate
     states whether the weights are proven equivalent to the automaton on every maze, in float32.
@@ -281,8 +280,20 @@ def _finish(
     known: Proof | None = None,
     export: str | Path | None = None,
 ) -> None:
-    """Store the proven statements in a network's guarantees, and save the network; `known` is the automaton's proof, if
-    it was proven before."""
+    """Prove an automaton, store the proven statements in the guarantees of its network, and finish the run.
+
+    Args:
+        run: the run that receives the network, or None.
+        automaton: the automaton that the network follows.
+        model: the network.
+        certificate: the network's certificate.
+        known: the automaton's proof, if it was proven before.
+        export: the folder that receives the queries of the proof, or None.
+
+    Raises:
+        ValueError: see `prove`.
+        OSError: a file could not be written.
+    """
     from ..policies.weights import save_model
     from .kernel.refutations import write_refutations
     from .proving.proof import prove
@@ -315,10 +326,9 @@ def _finish(
 
 
 def earned(automaton: Automaton, model: NCA, certificate: Certificate, proof: Proof | None) -> Guarantees:
-    """Return the guarantees of a network, established by its certificate and by the proof of its automaton, if there is
-    one.
+    """Return the guarantees of a network, from its certificate and the proof of its automaton, or None for no proof.
 
-    The automaton is remembered as the automaton that the network follows (`registry.remember`).
+    `registry.remember` stores the automaton as the automaton that the network follows.
     """
     from ..policies.policy import subject_of
     from .proving.proof import is_argued

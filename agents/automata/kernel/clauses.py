@@ -1,7 +1,8 @@
 """Refutations of facts in small steps that Coq can repeat: clauses, each of which follows from a few earlier clauses.
 
 The search is conflict-driven clause learning (Marques-Silva and Sakallah, 1999) on the nodes of the facts' expressions,
-in which equal nodes are one node. If only arithmetic contradicts some facts, z3 finds linear facts whose sum is absurd.
+in which equal nodes are one node. If only arithmetic contradicts some facts, z3 finds linear facts with an absurd sum.
+For example, the sum of x <= 1 and 2 <= x is 2 <= 1.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .facts import Atom, Below, Claim, Either, Fact, No, Refutation, parts_of
 MOST_CONFLICTS = 20_000
 """Largest number of contradictions before the search gives up."""
 LARGEST_FACTOR = 64
-"""Largest factor of a sum in a linear fact."""
+"""Largest factor with which a linear fact enters an absurd sum."""
 TRUE = 1
 """The literal that is always true."""
 
@@ -29,7 +30,14 @@ class NotProven(ValueError):
 
 @dataclass(eq=False)
 class _Clause:
-    """Literals of which at least one is true. The clause has a number or a claim, or it follows from other clauses."""
+    """Literals, at least one of which is true.
+
+    Attributes:
+        literals: the literals.
+        number: the number of a clause that the facts give, from 1; otherwise 0.
+        claim: the sum of linear facts that proves the clause; otherwise empty.
+        uses: the clauses from which the clause follows; otherwise empty.
+    """
 
     literals: list[int]
     number: int = 0
@@ -106,7 +114,7 @@ class _Search:
             self._done = len(self._trail)
 
     def _add(self, clause: _Clause) -> bool:
-        """Add a clause to the watched clauses, set the literals that it forces, and return whether it is false."""
+        """Add a clause, set the literal that it forces, if any, and return whether the clause is false."""
         literals, levels = clause.literals, self._levels
         literals.sort(key=lambda literal: -levels.get(-literal, len(self._starts) + 1))
         for literal in literals[:2]:
@@ -118,7 +126,7 @@ class _Search:
         return False
 
     def _propagate(self) -> _Clause | None:
-        """Set the literals that clauses force; return a clause that is false, if there is one."""
+        """Set the literals that clauses force, until a clause is false. Return this clause, or None."""
         levels = self._levels
         while self._done < len(self._trail):
             false = -self._trail[self._done]
@@ -146,8 +154,8 @@ class _Search:
         return None
 
     def _learn(self, conflict: _Clause) -> _Clause:
-        """Return the clause that follows from a false clause and the reasons of its literals, with the literal set last
-        first."""
+        """Return the clause that follows from a false clause and the reasons of its literals. Its first literal is the
+        literal that was set last."""
         levels, against = self._levels, {-literal for literal in conflict.literals}
         level = max((levels[literal] for literal in against), default=0)
         here = sum(levels[literal] == level for literal in against)
@@ -170,7 +178,8 @@ class _Search:
         return _Clause(literals, uses=uses[::-1])
 
     def _decide(self) -> bool:
-        """Set a literal that makes a node false that must be false; return whether there is such a node."""
+        """Choose a node that must be false but is not false yet, and set a literal that makes it false. Return whether
+        there is such a node."""
         levels, nodes = self._levels, (self._parts[-n] for n in self._trail if -n in self._parts)
         opened = [-part for parts in nodes if not any(-part in levels for part in parts) for part in parts]
         if opened:
@@ -179,10 +188,10 @@ class _Search:
         return bool(opened)
 
     def _absurd(self) -> _Clause:
-        """Return a clause that is false by arithmetic.
+        """Return a clause that arithmetic proves and that is false under the literals that are set.
 
         Raises:
-            NotProven: there is no such clause.
+            NotProven: no such clause was found.
         """
         z3 = self._z3
         set_ = [(n if n in self._levels else -n) for n, _ in self._lines if n in self._levels or -n in self._levels]

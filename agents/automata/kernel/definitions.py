@@ -1,7 +1,8 @@
-"""The Coq definitions of a theorem's ghosts, and the facts at a tile that follow from them.
+"""The Coq definitions of a theorem's ghosts, and the facts about a tile that follow from these definitions.
 
-Relations come on permanently, round by round and layer by layer, by their rules. Ghosts of games (`played`) change in
-each iteration.
+A relation is a boolean of each tile. Its rule switches it on for good, round by round. Relations form layers: a layer
+begins when the layers before are complete. A ghost of a game (`played`) is a boolean of each tile that changes in each
+iteration.
 """
 
 from __future__ import annotations
@@ -49,9 +50,16 @@ def _unfolded(
     bound: Number | None = None,
     bare: bool = True,
 ) -> Picture:
-    """Return a picture of symbols in which a derived boolean (`facts`) is replaced by its definition, and a relation
-    (`stages`) is on only where it comes on before the round `bound`. With `bare`, relations beyond the edge are symbols
-    too, where they are off."""
+    """Return a picture of symbols with other values of some booleans.
+
+    Args:
+        symbols: the picture of symbols.
+        facts: derived booleans by name, which are replaced by their definitions.
+        stages: the ghosts of the stages of some relations, by the relation's name. Each of these relations is on only
+            where it comes on before the round `bound`.
+        bound: the round.
+        bare: whether a relation is its symbol, even beyond the edge, where it is off.
+    """
 
     def read(reading: Reading) -> Truth:
         what, ghost, at, _ = reading

@@ -1,8 +1,11 @@
-"""Writes theorems about rules and networks as Coq files, and lets Coq compile them and its kernel check them.
+"""Write theorems about rules and networks as Coq files, compile them, and let Coq's kernel check them.
 
-The folder `proofs` contains the theory, which is written by hand. The automata and networks that it is about are
-printed from the package (`coq`) and compiled with it. One only has to trust the definitions in the theory, the
-printing, and Coq's kernel.
+The folder `proofs` contains the theory, which is written by hand: definitions, statements and general proofs. The
+package prints the automata and networks (`coq`) and the steps of their proofs (`lemmas`). A folder for Coq contains
+files of the theory together with the printed files. Its *kind* determines which files these are, and which theorems
+they prove.
+
+A reader has to trust the definitions in the theory, the printing, and Coq's kernel.
 """
 
 from __future__ import annotations
@@ -54,12 +57,13 @@ LISTS = (
     "Constants/Inductives relying on unsafe (co)fixpoints",
     "Inductives whose positivity is assumed",
 )
-"""The lists in the summary of `coqchk`, each of which must be empty."""
+"""The headings of the lists in the summary of `coqchk`. All these lists must be empty."""
 EMPTY = "<none>"
+"""The text of `coqchk` for an empty list."""
 PREFIX = "MazeNCA"
 """The logical name of the theory's folder."""
 PROJECT = "_CoqProject"
-"""The file that gives Coq's tools and editors this name and the list of files."""
+"""The file from which Coq's tools and editors read the logical name and the list of files."""
 ASKED = "Asked"
 """The name of the file that `ask` writes."""
 
@@ -68,9 +72,9 @@ class Kind(NamedTuple):
     """A kind of folder with theorems.
 
     Attributes:
-        files: the theory's files and the printed files, each after the files that it needs.
-        printed: the files that the package prints.
-        theorems: each theorem in words, by file and name.
+        files: names of the files without .v, of the theory and printed, each after the files that it imports.
+        printed: the names of the files that the package prints.
+        theorems: each theorem in words, by file and name, such as "Proven.signals_are".
     """
 
     files: tuple[str, ...]
@@ -79,7 +83,8 @@ class Kind(NamedTuple):
 
     @property
     def claims(self) -> dict[str, str]:
-        """The statement of each theorem, by file and name: a claim of `proofs/Statements.v` about printed terms."""
+        """The statement of each theorem as a Coq term, by file and name: a definition of `proofs/Statements.v`, applied
+        to the printed terms that the theorem is about."""
         terms = {name: (f"Statements.{name}", *_ABOUT[name]) for name in self.theorems}
         return {name: " ".join(f"{PREFIX}.{term}" for term in of_name) for name, of_name in terms.items()}
 
@@ -131,13 +136,14 @@ PROVEN = Kind(
     ("Lemmas",),
     _RULES,
 )
-"""An automaton's own theorem."""
+"""The theorem of an automaton, as `prove` returns it."""
 JOINED = Kind(
     tuple(dict.fromkeys((*EQUIVALENT.files, *PROVEN.files, "Joins", "Joined"))),
     ("Printed", "Lemmas"),
     {**_RULES, **_NETWORK, **_JOINED},
 )
-"""An automaton's theorem, and the theorem of the network that follows the automaton."""
+"""The theorem of an automaton, that a network is equivalent to the automaton, and both joined: the theorem of the
+network."""
 KINDS = (SHORTEST_PATH, EQUIVALENT, PROVEN, JOINED)
 _OF_NETWORK, _OF_RULES = ("Printed.its_network", "Printed.its_parts"), "Lemmas.its_statement"
 _ABOUT: Mapping[str, tuple[str, ...]] = {
@@ -148,7 +154,7 @@ _ABOUT: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_RULES, (_OF_RULES,)),
     **dict.fromkeys(_JOINED, (_OF_RULES, *_OF_NETWORK, "Printed.its_joins", "Printed.pace")),
 }
-"""The subjects of theorems, by file and name: the printed terms that their claims take as arguments."""
+"""The printed terms that each theorem is about, by the file and name of the theorem."""
 
 
 @dataclass(frozen=True)
@@ -157,11 +163,11 @@ class Checked:
 
     Attributes:
         theorems: each theorem in words, by file and name.
-        assumptions: Coq's answer to `Print Assumptions` for each theorem.
+        assumptions: Coq's answer to `Print Assumptions` for each theorem, by file and name.
         lists: the lists in the summary of `coqchk`, by heading.
-        digests: SHA-256 of the subjects of the theorems as they are printed: the automaton, the network, and so on.
+        digests: SHA-256 of the printed terms that the theorems are about, such as "automaton" and "network".
         coq: the path and version of `coqc`.
-        seconds: the time in which each file was compiled, and in which `coqchk` checked all of them again.
+        seconds: the time in seconds that the compilation of each file took, by file, and the time of `coqchk`.
     """
 
     theorems: Mapping[str, str]
@@ -173,8 +179,8 @@ class Checked:
 
     @property
     def flaws(self) -> tuple[str, ...]:
-        """The reasons for which the theorems are not proven, one text each: axioms, and definitions that were not
-        checked."""
+        """The reasons for which theorems do not count as proven, as texts: axioms and unchecked definitions that a
+        theorem or a file uses, and answers of Coq that are missing. Empty if all theorems are proven."""
         asked = {name: self.assumptions.get(name, "not asked") for name in self.theorems}
         lists = {name: self.lists.get(name, "not reported") for name in (*LISTS, *self.lists)}
         return (
@@ -189,8 +195,13 @@ class Checked:
 
 
 def write_theory(folder: Path, kind: Kind, printed: Mapping[str, str]) -> None:
-    """Write the theory's files of a kind of folder, and the printed files by their names without .v. Earlier files are
-    replaced, and compiled files are deleted.
+    """Write a folder of a kind: the files of the theory and the printed files. Earlier files of such a folder are
+    deleted, compiled files included.
+
+    Args:
+        folder: the folder, which is made if it does not exist.
+        kind: the kind of the folder.
+        printed: the texts of the printed files, by their names without .v.
 
     Raises:
         ValueError: the folder contains other Coq files.
@@ -216,7 +227,7 @@ def _refuse_others(folder: Path, names: Collection[str]) -> None:
 
 
 def read_theory(folder: Path) -> tuple[Kind, dict[str, str]]:
-    """Return the kind of a folder with theorems, and its printed files.
+    """Return the kind of a folder with theorems, and the texts of its printed files by their names without .v.
 
     Raises:
         ValueError: a file of the theory is missing or differs from the package's file, a printed file has anything but
@@ -252,7 +263,8 @@ def read_theory(folder: Path) -> tuple[Kind, dict[str, str]]:
 def digests_of(printed: Mapping[str, str]) -> dict[str, str]:
     """Return the SHA-256 of each printed term that the theorems are about, by its name in words, such as "network".
 
-    Comments and spaces do not change a digest.
+    Comments and spaces do not change a digest. `printed` contains the texts of the printed files by their names without
+    .v.
     """
     terms = {"rules and networks of the package": printed.get("Package", "")}
     for file in ("Printed", "Lemmas"):
@@ -284,7 +296,11 @@ def write_equivalent(folder: Path, model: NCA, automaton: Automaton, certificate
 
 
 def _printed(model: NCA, automaton: Automaton, certificate: Certificate, joins: Mapping[str, str]) -> str:
-    """Return the text of the Coq file Printed, with the terms `joins` as well."""
+    """Return the text of the Coq file Printed: a network, its automaton, and the terms `joins` by name.
+
+    Raises:
+        NotCovered: the certificate does not hold or is not exact, or the theory does not cover the automaton.
+    """
     if not (certificate.holds and certificate.exact):
         raise NotCovered(f"Coq needs an exact certificate that holds, but the network of {automaton.name} has none")
     terms = {**printed_definitions(model, automaton), **joins}
@@ -292,8 +308,10 @@ def _printed(model: NCA, automaton: Automaton, certificate: Certificate, joins: 
 
 
 def write_proof(folder: Path, proof: Proof) -> None:
-    """Write a folder in which Coq's kernel checks an automaton's theorem, from the definitions of its ghosts. Print
-    which claims of its author the folder lacks, for example claims about mazes that change.
+    """Write a folder in which Coq's kernel checks an automaton's theorem, from the definitions of its ghosts.
+
+    The folder lacks the further claims of the automaton's author, for example about mazes that change. If there are
+    such claims, the function prints their number.
 
     Args:
         folder: the folder.
@@ -341,7 +359,7 @@ def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automato
 
 
 def package_file() -> str:
-    """Return the text of the Coq file Package.
+    """Return the text of the Coq file Package: rules and networks of this package.
 
     For every order of directions, the file contains the rules of the canonical shortest path, the network compiled from
     these rules, and the rules that heal. It also contains the two networks that learned such rules.
@@ -426,9 +444,9 @@ def ask(
 
     Args:
         folder: the folder.
-        names: the names of the compiled files.
+        names: the names of the compiled files, without .v.
         claims: the statement that each theorem must have, by file and name.
-        bar: a progress bar, which meanwhile shows that these files are done.
+        bar: a progress bar, which shows these files as done.
 
     Raises:
         ValueError: there is no such theorem, or it has another statement.
@@ -444,8 +462,8 @@ def ask(
 
 
 def recheck(folder: Path, names: Sequence[str], bar: ProgressBar | None = None) -> dict[str, str]:
-    """Check compiled files of a folder, named without .v, again with `coqchk`; return the lists in its summary, by
-    heading.
+    """Check compiled files of a folder, named without .v, again with `coqchk`. Return the lists in its summary by
+    heading, such as "Axioms".
 
     Raises:
         ValueError: it refuses a file.
@@ -475,7 +493,7 @@ def coq_version() -> str:
 
 
 def _run(folder: Path, bar: ProgressBar | None, done: int, *command: str) -> str:
-    """Return the output of a program that runs in a folder. Meanwhile a bar shows how many files are done.
+    """Return the output of a program that runs in a folder. A progress bar shows the number of files that are done.
 
     Raises:
         ValueError: the program fails; the message contains the first sentence of its complaint.

@@ -1,4 +1,9 @@
-"""An automaton that is computed in bits, near changed tiles only: one 64-bit word holds a signal of 8 x 8 tiles."""
+"""Run an automaton fast on large mazes: one 64-bit word contains a signal of 8 x 8 tiles, so one bitwise operation
+computes 64 tiles.
+
+The 8 x 8 tiles are a *block*. An iteration computes a block only if it can read a tile that changed in the iteration
+before. `large.solve_large` divides a maze into strips of rows of blocks, one `Strip` for each process.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +19,25 @@ from maze_nca_gym.mazes.neighbours import offsets
 from ..automaton import Automaton
 
 SIDE = 8
-"""Rows and columns of tiles in a block; bit 8 r + c of a word is the tile in row r, column c."""
+"""Number of rows, and of columns, of tiles in a block. Bit 8 r + c of a word belongs to the tile in row r, column c."""
 LANES = 64
-"""Number of blocks that are computed together; each operation runs on all of them before the next operation."""
+"""Number of blocks that are computed together: an operation runs on all these blocks before the next operation."""
 READ, AND, OR, XOR, NOT = range(5)
 JOINS = {operator.and_: AND, operator.or_: OR, operator.xor: XOR, operator.invert: NOT}
 EDGES = (
     {0: 0xFFFFFFFFFFFFFFFF, -1: 0xFF00000000000000, 1: 0xFF},
     {0: 0xFFFFFFFFFFFFFFFF, -1: 0x8080808080808080, 1: 0x0101010101010101},
 )
-"""The tiles of a block that other blocks read, by the block's offset from the reader: (rows down, columns to the
-right)."""
+"""Masks of the tiles of a block that a neighbouring block can read: in the first mapping by the row of the block minus
+the row of the reader, in the second mapping by the column of the block minus the column of the reader."""
 ONE, SEVEN, EIGHT, ROWS = (np.uint64(number) for number in (1, 7, 8, 56))
 LEFT, RIGHT = np.uint64(EDGES[1][1]), np.uint64(EDGES[1][-1])
 
 
 @jit
 def rows_at(state, block, plane, down, width):
-    """Return a block's uint64 word of one kind or signal, shifted so that each bit is the value `down` rows below its
-    tile."""
+    """Return a uint64 word: for each tile of a block, the value of a kind or signal (`plane`) of the tile `down` rows
+    below it, where `down` is -1, 0 or 1. `width` is the number of blocks in a row of blocks."""
     word = state[block, plane]
     if down < 0:
         return (word << EIGHT) | (state[block - width, plane] >> ROWS)
@@ -43,24 +48,28 @@ def rows_at(state, block, plane, down, width):
 
 @jit
 def advance(state, listed, due, changed, after, counts, touched, steps, taps, edges, results, n_answers, n_iterations):
-    """Iterate an automaton in place. Each iteration computes only the blocks that read a tile which has just changed.
+    """Iterate an automaton in place. Each iteration computes only the blocks that can read a tile that has just
+    changed.
+
+    There are n blocks in rows, S signals, and K operations.
 
     Args:
-        state: (n, kinds + S) uint64, the kinds and the signals of every block, row by row.
-        listed: (n,) bool, whether a block is already listed in `due`. The outermost blocks are always marked, so that
-            they are never computed.
-        due: (n,) int32, the blocks to compute; `counts` has their number.
-        changed, after: (n,) int32 and (n, S) uint64, scratch arrays for the blocks that an iteration changes and for
-            their new signals.
-        counts: (5,) int64: the number of blocks in `due`; the iterations so far; the last iteration in which an answer
-            changed, and in which any signal changed, both without the two outer rows on each side; the number of blocks
-            computed.
-        touched: (rows,) bool, the rows of blocks in which something has changed.
-        steps: (K, 3) int64, the rules: an operation, and the steps that it joins, or the plane and tap that it reads.
-        taps, edges: (taps, 2) int64 and (taps,) uint64, the offset of each tap in rows and columns, and the tiles of a
-            block that the block on the opposite side reads through it.
-        results: (S,) int64, for each signal the step that computes its next value.
-        n_answers: the number of signals that are answers.
+        state: (n, kinds + S) uint64, the words of the kinds of tile and of the signals of every block, row by row.
+        listed: (n,) bool, whether `due` contains a block. The outermost blocks are always marked as if they were
+            listed, and therefore they are never computed.
+        due: (n,) int32, whose first `counts[0]` entries are the indices of the blocks to compute.
+        changed: (n,) int32, a scratch array for the indices of the blocks that an iteration changes.
+        after: (n, S) uint64, a scratch array for the new signals of these blocks.
+        counts: (5,) int64: the number of blocks in `due`; the number of iterations so far; the last iterations in which
+            an answer and in which any signal changed, both without the two outermost rows of blocks on each side; and
+            the number of blocks that were computed.
+        touched: (rows,) bool, set to True for each row of blocks in which a signal changes.
+        steps: (K, 3) int64, the operations of the rules. Each row contains an operation, such as `AND`, and the indices
+            of its two operands in `steps`; or `READ`, the plane, and the index of the tap.
+        taps: (taps, 2) int64, the offset of each tap: rows down, columns to the right.
+        edges: (taps,) uint64, for each tap the mask of the tiles of a block that another block reads at this tap.
+        results: (S,) int64, for each signal the index of the operation that computes its next value.
+        n_answers: the number of signals that are answers. They are the first signals.
         n_iterations: the largest number of iterations. The loop ends sooner if no block is due.
     """
     n_signals, n_rows = len(results), len(touched)
@@ -136,20 +145,23 @@ def advance(state, listed, due, changed, after, counts, touched, steps, taps, ed
 
 
 class Strip:
-    """An automaton on some rows of blocks of a maze, with copies of the two rows of blocks above and below.
+    """An automaton that runs on some rows of blocks of a maze, with copies of the two rows of blocks above and of the
+    two rows below.
 
-    Other strips own the copied rows. The outermost copied rows keep their given values, and the inner ones are computed
-    too. Out-of-date values spread inwards by one row of tiles in each iteration, so the strip's own rows are correct
-    for `SIDE` iterations.
+    The copied rows belong to other strips. The outer copied rows keep their values, and the inner ones are computed
+    too. Values from the outer rows are out of date, and spread inwards by one row of tiles in each iteration. Therefore
+    the strip's own rows are correct for `SIDE` iterations. After that the copies must be replaced.
 
     Args:
         automaton: an automaton without pooled signals, whose rules consist of `&`, `|`, `^` and `~`.
-        tiles: (H, W) uint8, the whole maze; only the rows of the strip and its copies are read.
-        first, last: the strip owns the rows of blocks from `first` to `last` - 1.
+        tiles: (H, W) uint8, the whole maze, of which only the strip's rows and the copied rows are read.
+        first: the index of the strip's first row of blocks.
+        last: the index after the strip's last row of blocks.
 
     Attributes:
-        signals: (rows + 4, columns, S) uint64, the blocks, between the two copied rows above and the two below.
-        counts: the counts of `advance`.
+        signals: (rows + 4, columns, S) uint64, the signals of all blocks: two copied rows, the strip's rows, and two
+            copied rows.
+        counts: (5,) int64, the counts of `advance`.
     """
 
     def __init__(self, automaton: Automaton, tiles: Tiles, first: int, last: int) -> None:
@@ -184,21 +196,23 @@ class Strip:
         self.wake(1, rows - 1)
 
     def wake(self, first: int, last: int) -> None:
-        """Mark all blocks of rows `first` to `last` - 1 as due. Blocks whose values are correct do not change."""
+        """List all blocks of the rows from `first` to `last` - 1 as due. This never changes a result: a block that has
+        nothing to compute keeps its signals."""
         rows, columns = np.nonzero(~self._listed[first:last])
         n_due = self.counts[0]
         self._due[n_due : n_due + len(rows)] = (first + rows) * self._listed.shape[1] + columns
         self._listed[first:last], self.counts[0] = True, n_due + len(rows)
 
     def replace(self, above: bool, signals: NDArray[np.uint64]) -> None:
-        """Replace the two copied rows above or below with (2, columns, S) uint64 signals."""
+        """Replace the two copied rows above the strip, or the two copied rows below, by (2, columns, S) uint64
+        signals."""
         rows, last = (slice(0, 2), 3) if above else (slice(-2, None), len(self.signals) - 1)
         self.signals[rows] = signals
         self.wake(last - 2, last)
 
     def advance(self, n_iterations: int) -> list[bool]:
-        """Iterate; return four bools: whether anything changed in the row above, the first two rows, the last two, the
-        row below."""
+        """Iterate, and return four bools: whether a signal changed in the inner copied row above, in the strip's first
+        two rows, in its last two rows, and in the inner copied row below."""
         planes, end = self._state.reshape(-1, self._state.shape[-1]), self.counts[1] + n_iterations
         rules = self._steps, self._taps, self._edges, self._results, self._n_answers, n_iterations
         self._touched[:] = False
@@ -209,12 +223,14 @@ class Strip:
 
 
 def as_blocks(tiles: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Return (rows, W) bool, of at most `SIDE` rows, as a row of blocks, (columns,) uint64."""
+    """Return at most `SIDE` rows of tiles, (rows, W) bool, as one row of blocks, (columns,) uint64. Missing tiles are
+    False."""
     rows = np.zeros((SIDE, -(-tiles.shape[1] // SIDE)), np.uint8)
     rows[: len(tiles)] = np.packbits(tiles, axis=1, bitorder="little")
     return np.ascontiguousarray(rows.T).view("<u8").ravel()
 
 
 def as_tiles(blocks: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Return a row of blocks, (columns,) uint64, as rows of tiles, (SIDE, columns) uint8, eight tiles in a byte."""
+    """Return a row of blocks, (columns,) uint64, as rows of tiles, (SIDE, columns) uint8. A byte contains eight tiles:
+    its lowest bit is the leftmost tile."""
     return np.ascontiguousarray(blocks, "<u8").view(np.uint8).reshape(-1, SIDE).T

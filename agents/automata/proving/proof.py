@@ -1,10 +1,12 @@
 """Machine-checked proofs that an automaton is correct on every maze of any size, with or without a border.
 
 The task's `specification` defines the correct answers, in terms of ghosts (facts about the maze that no tile stores,
-such as distances). `prove` guesses the value of each signal after t iterations in terms of the same ghosts, and z3
-decides whether the guess is true (`prover`). A proof relies on z3, on the induction that joins its lemmas, and on the
-axioms of the library (`mazes.relations`), which follow from the definitions of the ghosts. Axioms that the automaton's
-author assumes are tested on small mazes, and the proof lists them.
+such as distances). `prove` guesses the value of each signal after t iterations in terms of the same ghosts. The solver
+z3 then checks an induction over iterations in small steps, the *lemmas* (`prover`).
+
+A proof relies on z3, on the induction that joins the lemmas, and on the axioms of the library (`mazes.relations`),
+which follow from the definitions of the ghosts. If the automaton's author assumes further axioms, `prove` tests them on
+small mazes, and the proof lists them.
 """
 
 from __future__ import annotations
@@ -54,20 +56,20 @@ from ..theorem import Theorem
 from .prover import Lemma, Prover
 
 ROUNDS = 12
-"""Largest number of guesses for one theorem."""
+"""Largest number of times that the values of a theorem's signals are guessed."""
 LEAST, MOST_OF_LEAST = 6, 600
-"""Largest number of tiles of the smallest mazes, of which all are run, and the largest number of mazes of one such
-shape."""
+"""The values of signals are guessed from runs on random mazes and on all mazes of at most `LEAST` tiles. If a shape has
+more than `MOST_OF_LEAST` mazes, some are left out."""
 PATIENCE = 120.0
 """Time limit of cvc5 for one query, in seconds."""
 STATUS = re.compile(r"\(set-info :status (\w+)\)")
-"""The solver's expected answer in a query."""
+"""The part of a query that contains the answer of z3, such as `unsat`."""
 N_STEPS = 20
 """Number of iterations for which axioms about ghosts that change are tested."""
 ARGUED = ("diameter", "both", "shortest-path-asynchronous", "shortest-path-any-state")
-"""Automata of this package with an invariant or bound that is argued in their module and tested. The tests run all
-mazes of up to 3 x 4 tiles; for the third, all mazes of 2 x 3 tiles under every schedule; for the last, whose sequence
-of bits the proof assumes, all mazes of 3 x 3 tiles."""
+"""Automata of this package with an invariant or bound that their module argues and tests confirm. The tests run
+`diameter` and `both` on all mazes of up to 3 x 4 tiles, `shortest-path-asynchronous` on all mazes of 2 x 3 tiles under
+every schedule, and `shortest-path-any-state`, whose sequence of bits the proof assumes, on all mazes of 3 x 3 tiles."""
 
 
 NOTHING = Theorem(lambda picture, at, t: {}, lambda tiles: {}, signals=lambda picture, at, t: {})
@@ -92,10 +94,11 @@ class Proof:
         trials: the results of running the automaton on small mazes, one for each task for which it has a bound.
         specified: whether the theorem's answers are the answers of the task's specification.
         on: the graphs for which the theorem is proven, one of `facts.WORLDS`.
-        worth: a note, if the ghosts that describe the signals say little, or if nothing was tried because the automaton
-            never comes to rest although its author states that it `settles`.
+        worth: a note in words, or empty: the ghosts that describe the signals say little, or nothing was proven because
+            the automaton never comes to rest although its author states that it `settles`.
         suffices: a bound with which the automaton is proven correct, if its own bound is too small or missing.
-        asked: the digest of the task's question when it was proven; empty while the proof is made.
+        asked: the digest of the task's question at the time of the proof (`Task.digest`); empty while the proof is
+            made.
     """
 
     automaton: Automaton
@@ -110,7 +113,7 @@ class Proof:
 
     @property
     def lost(self) -> str:
-        """The reason, in words, for which the proof is no longer valid: its task was registered again with another
+        """The reason for which the proof is no longer valid, in words: the task was registered again with another
         question. Empty if the proof is valid."""
         task = TASKS.get(self.automaton.task)
         if not self.asked or (task is not None and task.digest == self.asked):
@@ -119,7 +122,8 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether all lemmas are proven and no maze refutes the automaton."""
+        """Whether there are lemmas, all of them are proven, no maze refutes the automaton, and the proof is not
+        `lost`."""
         every = bool(self.lemmas) and all(lemma.holds for lemma in self.lemmas)
         return every and not self.counterexample and not self.lost
 
@@ -162,7 +166,7 @@ class Proof:
 
     @property
     def counterexample(self) -> str:
-        """A maze with a wrong answer, as text; empty if none was found."""
+        """A maze on which the automaton outputs a wrong answer, as text. Empty if no such maze was found."""
         return next((trial.drawing for trial in self.trials if trial.wrong is not None), "")
 
     @property
@@ -223,11 +227,12 @@ class Proof:
 
     @property
     def ghosts(self) -> tuple[str, ...]:
-        """The names of the ghosts with which the theorem describes signals."""
+        """The names of the theorem's ghosts."""
         return tuple(self.theorem.ghosts(mazes_to_try(self.automaton.problem)[0][:1]))
 
     def _unproven(self, n_held: int) -> list[str]:
-        """Return the claims that are not proven, and for signals without a stated value the reasons."""
+        """Return in words the ghosts and the number of proven lemmas, the other lemmas, and the reasons for which
+        signals have no stated value. Empty if all lemmas are proven and all signals have a value."""
         if not self.refused and not self.theorem.unsaid:
             return []
         terms = f"the ghosts {', '.join(self.ghosts)}" if self.ghosts else "no ghosts"
@@ -245,8 +250,8 @@ class Proof:
         return f"<p>{escape(self.automaton.name)}: {escape(self.words)}</p>{mazes}<table>{rows}</table>"
 
     def export(self, folder: str | Path) -> None:
-        """Write the queries of all lemmas to SMT-LIB files in a folder, which is made if it does not exist. Any solver
-        of linear arithmetic reads them.
+        """Write the queries of all lemmas to SMT-LIB files in a folder, which is made if it does not exist. Solvers of
+        linear arithmetic read these files.
 
         Raises:
             OSError: a file could not be written.
@@ -310,8 +315,8 @@ def _proof_of(automaton: Automaton, named: Ghosts | None, on: World) -> Proof:
 
     Args:
         automaton: the automaton.
-        named: its theorem, whose functions have been called.
-        on: the worlds for which it is proven.
+        named: the automaton's `theorem` after `_read`, or None.
+        on: the graphs on which the proof must hold, one of `facts.WORLDS`.
     """
     task, trials = automaton.problem, tuple(tried(automaton))
     if any(trial.wrong is not None for trial in trials):
@@ -340,8 +345,8 @@ def _proof_of(automaton: Automaton, named: Ghosts | None, on: World) -> Proof:
 
 
 def _slowed(automaton: Automaton, other: Automaton, on: World) -> Proof:
-    """Return the proof of an automaton that is equivalent to a faster automaton: the faster automaton's proof, and the
-    lemmas that both are equivalent. The bound is the faster automaton's bound times the pace."""
+    """Return the proof of an automaton that slows a faster automaton: the faster automaton's lemmas, and lemmas that
+    both automata are equivalent. The bound is the faster automaton's bound times the pace."""
     less, theorem = Fraction(1, automaton.pace), other.theorem if automaton.task == other.task else None
     bound = None if automaton.bound is None else scaled(automaton.bound, less)
     also = {name: scaled(of_task, less) for name, of_task in automaton.also.items()}
@@ -353,8 +358,15 @@ def _slowed(automaton: Automaton, other: Automaton, on: World) -> Proof:
 
 
 def _theorems(automaton: Automaton, task: Task, named: Ghosts | None) -> Iterator[tuple[bool, Theorem, str]]:
-    """Yield the theorems to try, the strongest first. Each comes as three values: whether its answers are the answers
-    of the task's specification; the theorem, with or without values of signals; and a note if it says little."""
+    """Yield the theorems to try, the strongest first.
+
+    Each comes as three values: whether its answers are the answers of the task's specification; the theorem, with or
+    without values of signals; and a note in words if the theorem says little, otherwise an empty text.
+
+    Raises:
+        ValueError: the automaton's theorem has more or fewer answers than the automaton; or on a small maze, the task's
+            specification differs from `solve`, or one of its axioms is false.
+    """
     bound, specified = automaton.bound, None if task.ghosts is None else _read(task.ghosts)
     if named is not None and not supposed_single(named) <= {*kinds_once(task)}:
         # these axioms of the library are false on some levels of the task, so the automaton's author assumes them
@@ -378,11 +390,14 @@ def _theorems(automaton: Automaton, task: Task, named: Ghosts | None) -> Iterato
 
 
 def _read(ghosts: Ghosts) -> Ghosts:
-    """Call each function that an author wrote for ghosts once, with symbols, and return the ghosts with the resulting
-    expressions in place of the functions.
+    """Call each function of an author's ghosts once, with symbols. Return ghosts that evaluate the resulting
+    expressions.
 
-    The proof and the tests on mazes then evaluate the same expressions, even if a function would return another result
+    Therefore the proof and the tests on mazes use the same expressions, even if a function would return another result
     when it is called again.
+
+    Raises:
+        ValueError: a function fails, or uses anything but operators on the values that it reads.
     """
     if isinstance(ghosts, Theorem) and ghosts.signals is not None:
         ghosts = replace(ghosts, signals=read_once(ghosts.signals, "`signals` of a theorem"))
@@ -391,7 +406,7 @@ def _read(ghosts: Ghosts) -> Ghosts:
 
 
 def _as_theorem(ghosts: Ghosts) -> Theorem:
-    """Return ghosts as a theorem. All axioms of an author are marked as stated, and the library's axioms are not."""
+    """Return ghosts as a theorem. If the axioms are an author's, and not the library's, all are marked as `stated`."""
     axioms = ghosts.axioms if has_known_axioms(ghosts) else _labelled(ghosts)
     if isinstance(ghosts, Theorem):
         return replace(ghosts, axioms=axioms, means={}, unsaid={})  # nothing checks an author's words
@@ -405,11 +420,11 @@ def _labelled(ghosts: Ghosts) -> Callable[[Picture, Place, Number], Mapping[Axio
 
 
 def _joined(specification: Ghosts, named: Ghosts) -> Theorem:
-    """Return the theorem that the answers are the specification's answers, with the ghosts and claims of another
-    theorem.
+    """Return a theorem with the answers of a specification, and with the ghosts, values and claims that an author
+    named.
 
-    Ghosts with the same name are the same ghost. The other theorem's axioms about it are stated axioms, unless the
-    specification has the same axioms.
+    If both have a ghost of the same name, it is the same ghost. The author's axioms are marked as `stated`. The prover
+    leaves out those that equal an axiom of the specification.
     """
     theorem, other = _as_theorem(specification), _labelled(named)
 
@@ -429,7 +444,7 @@ def _joined(specification: Ghosts, named: Ghosts) -> Theorem:
 
 
 def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
-    """Check that a theorem's axioms are true of small mazes, at all places for which a proof assumes them.
+    """Check that a theorem's axioms are true of small mazes, also beyond the edge, where a proof assumes them too.
 
     Raises:
         ValueError: an axiom is false; the message draws a maze.
@@ -450,8 +465,11 @@ def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
 
 
 def _written(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[Lemma, ...], Theorem]:
-    """Return the lemmas of a theorem that states the values of signals. If all lemmas hold although the theorem is
-    false on a small maze, some axiom of the author must be false, and a lemma that fails is added."""
+    """Return the lemmas of a theorem that states the values of signals, and the theorem.
+
+    If all lemmas hold, the theorem is compared with runs on small mazes. If it is false on one of them, some axiom of
+    the author must be false, and a lemma that fails is added.
+    """
     lemmas, task = tuple(Prover(automaton, theorem, on).lemmas()), automaton.problem
     written = replace(automaton, theorem=theorem)
     (maze, *_) = small_mazes(task)
@@ -469,7 +487,7 @@ def _written(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[L
 
 
 def _about(theorem: Theorem, mazes: Iterable[Tiles]) -> Iterator[Tiles]:
-    """Yield the mazes among (N, H, W) mazes that belong to a theorem's domain."""
+    """Yield from each of some (N, H, W) arrays the (M, H, W) mazes that belong to a theorem's domain, if any."""
     for tiles in mazes:
         about = tiles if theorem.domain is None else tiles[theorem.domain.holds(tiles)]
         if len(about):
@@ -477,11 +495,11 @@ def _about(theorem: Theorem, mazes: Iterable[Tiles]) -> Iterator[Tiles]:
 
 
 def _guessed(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[Lemma, ...], Theorem]:
-    """Return the lemmas of a theorem with guessed values of signals; no lemmas if no value can be guessed for an
-    answer.
+    """Guess the values of a theorem's signals from runs on small mazes. Return the lemmas, and the theorem with the
+    guessed values. There are no lemmas if no value can be guessed for an answer.
 
-    A run on the first maze that looks like a counterexample is added to the runs from which the values are guessed
-    again.
+    If z3 finds a counterexample to a lemma, similar mazes are tried. The run on the first maze that contradicts the
+    guess is added to the runs, and the values are guessed again, at most `ROUNDS` times in all.
     """
     task = automaton.problem
     mazes = small_mazes(task)
@@ -508,8 +526,8 @@ def _guessed(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[L
 
 
 def second_opinion(folder: str | Path) -> dict[str, str]:
-    """Run the solver cvc5 on every query of an exported proof; return its answers that differ from z3's answers, by
-    file.
+    """Run the solver cvc5 on every query that `Proof.export` wrote to a folder. Return the answers that differ from
+    z3's answers, by the name of the file; empty if both solvers agree.
 
     Raises:
         ValueError: the folder contains no queries.
@@ -544,7 +562,10 @@ def cvc5_answer(solver: Any, query: str) -> str:
 
 
 def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:
-    """Yield (signal, t) where an automaton's state on an (H, W) maze differs from the state that its theorem states.
+    """Run an automaton on an (H, W) uint8 maze, and yield (signal, t) for each mistake of the automaton's theorem.
+
+    A mistake is a signal that differs after t iterations from the stated value, or an answer signal that is on outside
+    the answer, or off at a tile of the answer although the answer is due.
 
     Raises:
         ValueError: the automaton has no theorem, or a theorem that does not state the values of signals.

@@ -1,4 +1,4 @@
-"""Lemmas about an automaton, each decided by the solver z3, for one tile that stands for all tiles.
+"""Lemmas about an automaton: small claims about one tile, which stands for all tiles, decided by the solver z3.
 
 The proof is an induction over iterations. Suppose that after t iterations every signal of every tile has the value that
 a `Theorem` states. A lemma then shows that the rules, applied to symbols, give the stated value for t + 1. The axioms
@@ -49,7 +49,7 @@ verdict would depend on the machine."""
 ANY_PLACE: Place = "U" * 9
 """A place of a graph that is so far away that no axiom relates it to the tile in the middle."""
 FAR = 5
-"""Largest offset of a tile that a counterexample shows."""
+"""Largest number of moves from the tile in the middle to a tile that a counterexample shows."""
 SAID = "is what the theorem says"
 """The end of the claim about a signal."""
 About: TypeAlias = Literal["axioms", "signal", "everywhere", "answer", "invariant", "claim"]
@@ -63,14 +63,14 @@ class Lemma:
 
     Attributes:
         claim: the claim in words.
-        about: its subject: a signal, the answer, the invariant, or a further claim.
+        about: the subject of the claim: the axioms, a signal, an answer, the invariant, or a further claim.
         holds: whether the claim was proven, or None if the solver gave up.
-        seconds: the solver's time.
+        seconds: the time of the solver in seconds.
         axioms: the axioms that the proof uses; empty if the claim was not proven.
         counterexample: a picture for which the claim is false, as text; empty if none was found.
         kinds: the kinds of tile in this picture, by their offset; -1 beyond the edge.
         asked: the functions that write the `queries`, by name.
-        signal: the signal of which the claim is that it has the theorem's value, or None for any other claim.
+        signal: the signal that has the theorem's value according to the claim, or None for any other claim.
     """
 
     claim: str
@@ -85,17 +85,21 @@ class Lemma:
 
     @property
     def queries(self) -> dict[str, str]:
-        """The queries to the solver in SMT-LIB, with its answers as `:status`: that the premises can occur (sat), and
-        that the negation of the claim cannot occur (unsat). Axioms are `:named`."""
+        """The queries to the solver in SMT-LIB: "occurs", whether the premises can be true, and "fails", whether the
+        claim can be false although they are true. `:status` is the solver's answer, and `:named` an axiom's name."""
         return {what: written() for what, written in self.asked.items()}
 
 
 class Prover:
-    """Proves the lemmas of an automaton's theorem with z3; it is also the `theorem.Steps` of further claims.
+    """Proves the lemmas of an automaton's theorem with z3. It is also the `theorem.Steps` of further claims.
 
-    On graphs, moves do not commute: the node above the left neighbour need not be the node to the left of the upper
-    neighbour. Places are therefore walks. Two walks may lead to the same node, through a loop or two edges, and no
-    axiom excludes this.
+    On graphs, the node above the left neighbour need not be the node to the left of the upper neighbour. Places are
+    therefore walks. Two walks may lead to the same node, through a loop or two edges, and no axiom excludes this.
+
+    Args:
+        automaton: the automaton.
+        theorem: the theorem, which states the values of signals.
+        on: the graphs on which the lemmas must hold, one of `facts.WORLDS`.
 
     Raises:
         ValueError: a kind of world that is not in `facts.WORLDS`; or on graphs, an automaton that reads tiles at
@@ -184,8 +188,13 @@ class Prover:
     def _pooled(
         self, switched: Mapping[IntEnum, Truth], known: Mapping[IntEnum, Truth] | None = None
     ) -> Mapping[IntEnum, Truth]:
-        """Return the signals of a tile after an iteration whose rules switch some signals on there. `known` values
-        replace them, and other pooled signals are also on if any other tile switches them on."""
+        """Return the signals of a tile after an iteration. A pooled signal is on if the tile's own rule or any other
+        tile switches it on.
+
+        Args:
+            switched: the value that the tile's own rule gives to each signal.
+            known: values of some signals that replace these values.
+        """
         elsewhere = {s: self.picture.of_map(f"{s.name} elsewhere") > 0 for s in self._automaton.pooled}
         return {**{s: on | elsewhere[s] if s in elsewhere else on for s, on in switched.items()}, **(known or {})}
 
@@ -195,7 +204,7 @@ class Prover:
         return self._automaton.fact.read_by(read_at(picture, at, state))
 
     def lemmas(self) -> Iterator[Lemma]:
-        """Yield the steps of the proof."""
+        """Yield the lemmas of the proof, each with its result."""
         z3, picture, theorem, rules = self._z3, self.picture, self._theorem, self._automaton.terms
         inside, t, path = picture.inside(), self.t, self._automaton.signals(0)
         answers = dict(zip(self._automaton.answers, self._answers(), strict=False))
@@ -366,7 +375,7 @@ class Prover:
         return Lemma(claim, about, holds, time.perf_counter() - began, tuple(sorted(used, key=str)), drawn, near, asked)
 
     def _label(self, number: int) -> Truth:
-        """Return the boolean that stands for an axiom in the solver."""
+        """Return the boolean that stands for the axiom of a number in the solver."""
         return self._z3.Bool(f"a{number}")
 
     def _solver(self, *facts: Truth) -> Any:
@@ -393,7 +402,8 @@ class Prover:
 
 
 def _declared(facts: Sequence[Truth], uninterpreted: int) -> list[str]:
-    """Return the declarations of the symbols of facts in SMT-LIB; z3 has a number for this kind of operation."""
+    """Return the declarations of the symbols of facts in SMT-LIB. `uninterpreted` is the number by which z3 marks
+    symbols."""
     left, seen, found = [*facts], set[int](), dict[str, None]()
     while left:
         part = left.pop()

@@ -2,25 +2,26 @@
 tile.
 
 Neural cellular automata are often run without a common clock: in each iteration every tile is updated with probability
-1/2, or one tile is updated after another. The automaton of `shortest_path` is then wrong. Its NEAR marks the neighbour
-from which the flood came first, and the flood may come first by a longer way. Only the flood has to be kept in step,
-because the path follows any correct arrows: ENTER is only ever switched on, and it depends on signals that no longer
-change. Two parts keep the flood in step:
+1/2, or one tile is updated after another. The automaton of `shortest_path` is then wrong, because its NEAR marks the
+neighbour from which the flood came first, and the flood may come first by a longer way. Only the flood needs a clock.
+The path follows any correct arrows, because ENTER is only ever switched on and depends on signals that no longer
+change. The flood works as follows:
 
-- **Clock.** A free tile that the flood has not reached counts modulo 4. Its clock is at 0, unless NOT_AT_0 is on, or at
-  1, 2 or 3 if AT_1, AT_2 or AT_3 is on. It waits for each unflooded neighbour whose clock is behind, so the clocks of
-  neighbours never differ by more than one.
-- **Flood.** The clock of a tile stops when the flood arrives: FLOOD_1 at the target, FLOOD_2 at its neighbours, and so
-  on. It stops at the distance plus one, modulo 4. A tile with clock n is flooded if it need not wait and the clock of a
-  neighbour has stopped at n. A neighbour whose clock has stopped at n + 1 is ahead, and does not count yet.
+- **Clock.** Each free tile that the flood has not reached has a clock, which counts modulo 4. The clock is at 0 if
+  NOT_AT_0 is off, and at 1, 2 or 3 if AT_1, AT_2 or AT_3 is on. A clock waits as long as the clock of an unflooded
+  neighbour is behind. Therefore the clocks of neighbours never differ by more than one.
+- **Flood.** The clock of a tile stops when the flood arrives, at the distance from the target plus one, modulo 4. For
+  example, the clock of the target stops at 1 (FLOOD_1), and the clocks of its neighbours stop at 2 (FLOOD_2). The flood
+  comes from a neighbour whose clock has stopped at n to a tile whose clock is at n and does not wait. If a neighbour's
+  clock has stopped at n + 1, the neighbour is ahead of the tile, and the flood does not come from there yet.
 
-Nakamura (*Asynchronous cellular automata and their computational ability*, 1974) keeps any automaton in step with a
-clock modulo 3 and the previous state. Here no signal stores the previous state, because a stopped clock records when
-the flood came. A clock modulo 3 would be enough, but with 4 each rule is a single threshold.
+Nakamura (*Asynchronous cellular automata and their computational ability*, 1974) synchronises any automaton by a clock
+modulo 3 and the previous state. Here no signal stores the previous state, because a stopped clock records when the
+flood came. A clock modulo 3 would be enough, but with 4 each rule is a single threshold.
 
-A round ends once every tile has been updated since the previous round. Within 2 L + 2 rounds, where L is the number of
-moves of the canonical path, PATH is this path, and it never marks any other tile. The claims in `_claims` prove this
-for every maze and every schedule. If all tiles are updated in each iteration, each iteration is a round, and PATH
+A *round* ends once every tile has been updated since the previous round. Within 2 L + 2 rounds, where L is the number
+of moves of the canonical path, PATH is this path, and PATH never marks any other tile. The claims in `_claims` prove
+this for every maze and every schedule. If all tiles are updated in each iteration, each iteration is a round, and PATH
 equals the path of `shortest_path`. If the target is out of reach, the clocks never stop.
 """
 
@@ -66,7 +67,7 @@ CANONICAL: CanonicalPath = CanonicalPath(
 
 
 def _at(n: int, see: TileView, tap: str = "C") -> Bits:
-    """Return whether the clock of a tile is running and shows n."""
+    """Return whether the clock of the tile at a tap is running and at n, modulo 4."""
     return see(AT[n % 4], tap) if n % 4 else free(see, tap) & ~see(S.NOT_AT_0, tap)
 
 
@@ -75,7 +76,7 @@ def _near_at(n: int, see: TileView) -> Bits:
 
 
 def _ticks(n: int, see: TileView) -> Bits:
-    """Return whether the clock of a tile will be running and show n after this update."""
+    """Return whether the clock of a tile will be running and at n after this update."""
     here = _at(n - 1, see) | (_at(n, see) & _near_at(n - 1, see))
     return here & ~_near_at(n - 2, see) & ~around(see, FLOOD[(n - 1) % 4]) & ~see.tile(Tile.TARGET)
 
@@ -87,13 +88,15 @@ def _stops(n: int, see: TileView) -> Bits:
 
 
 def _claims(steps: Steps) -> Iterator[Claim]:
-    """Yield the proof: facts about every tile stay true under any schedule, no matter which tiles are updated.
+    """Yield the proof: some facts about every tile stay true under any schedule, no matter which tiles are updated.
 
-    The time of a tile is the number that its clock would show if it did not count modulo 4. Its rounds are the rounds
-    in which it was updated. As long as clocks run, no time is below the number of rounds, because the tiles with the
-    smallest time wait for no other tile and go on at their next update. Each claim is about a tile that is updated
-    after a number of rounds that all tiles around it have completed. A tile that is not updated keeps its state, and a
-    fact that is true of it for a number of rounds is also true for fewer rounds.
+    The *time* of a tile is the number that its clock would show if it did not count modulo 4. As long as clocks run, no
+    time is below the number of rounds so far. The reason is that the tiles with the smallest time wait for no other
+    tile, so their clocks go on at the next update.
+
+    Each claim is about a tile that is updated, after a number of rounds that all tiles around it have completed. A tile
+    that is not updated keeps its state, and a fact that is true of it for a number of rounds is also true for fewer
+    rounds.
     """
     maze, held, rounds = steps.picture, steps.state("held"), steps.picture.of_map("rounds")
     near, length = [moved(CENTRE, tap) for tap in DIRECTIONS], maze.of_map(LENGTH)
@@ -106,7 +109,7 @@ def _claims(steps: Steps) -> Iterator[Claim]:
         return is_free(maze, at) & ~(maze.true(REACHED, at) & (time == maze.number(DISTANCE, at) + 1))
 
     def correct(on: Mapping[IntEnum, Truth], at: Place, time: Number, rounds: Number) -> dict[str, Truth]:
-        """Return the facts about a tile, by signal."""
+        """Return the facts about the tile at a place, by the name of the signal that they are about, or "time"."""
         free, running, far = is_free(maze, at), runs(at, time), maze.number(DISTANCE, at)
         stopped, due = free & ~running, maze.true(ON_PATH, at) & (rounds >= 2 * length + 2)
         facts = {"time": implies(running, (time >= rounds) & (~maze.true(REACHED, at) | (time <= far)))}

@@ -2,11 +2,11 @@
 
 It is the automaton of the `diameter`, which treats a source and a target like walls, with two differences:
 
-- **The task of a maze.** The pooled signal MOVES is also on where a tile is a source or a target. In such a maze it is
-  then on everywhere and for ever. OVER waits until nothing moves, and LAUNCH waits for OVER, so no wave ever starts.
+- **The task of a maze.** A source or a target also switches MOVES on. Because MOVES is pooled, it is then on at all
+  tiles and for ever. OVER waits until nothing moves, and LAUNCH waits for OVER. Therefore no wave ever starts.
 - **The path** also begins at a source, and its flood also begins at a target. MOVES comes on after the first iteration,
-  and BETTER mistakes this for a wave that is longer than all earlier ones. It wipes the path and the flood so far, and
-  they begin again.
+  and BETTER mistakes this for a wave that is longer than all earlier waves. BETTER then wipes the path and the flood so
+  far, and both begin again.
 
 On a maze without ends all signals equal the signals of `diameter`, at every iteration. On a maze with ends, FLOOD,
 NEAR, ENTER and PATH equal the signals of `shortest_path` two iterations before, from the second iteration on. A machine
@@ -36,7 +36,7 @@ from .diameter import CANONICAL, DIAMETER, S, one_walker
 
 
 class _EndsAsWalls:
-    """A view in which a source and a target are walls."""
+    """The view of a rule for which sources and targets are walls."""
 
     def __init__(self, see: TileView) -> None:
         self._see = see

@@ -31,16 +31,19 @@ from maze_nca_gym.mazes.terms import Bits, Rule, TileView
 
 @dataclass(frozen=True)
 class CanonicalPath:
-    """The rules that flood a maze and mark its canonical path, on the signals of some automaton.
+    """The rules that flood a maze and mark its canonical path, for the signals of an automaton.
+
+    Rules read a *view* of a tile and its neighbours, and their results are `Bits` of the view's shape.
 
     Attributes:
-        signals: the automaton's signals, with FLOOD, and NEAR_U, ENTER_U and so on for all directions. The NEAR of the
-            last direction may be missing, because that neighbour is the nearer one if no other neighbour is.
-        start: (view, tap) -> where the path begins.
-        end: (view, tap) -> where the path ends and the flood starts.
-        wiped_by: a signal that switches all of these signals off, except the start of the flood.
+        signals: the automaton's signals. They contain FLOOD, and NEAR_U, ENTER_U and so on for all directions. The NEAR
+            of the last direction may be missing, because that neighbour is the nearer neighbour if no other is.
+        start: (view, tap) -> whether the path begins at the tile at a tap.
+        end: (view, tap) -> whether the path ends, and the flood starts, at the tile at a tap.
+        wiped_by: a signal that switches all of these signals off, except at the start of the flood; or None.
         walls: the kinds of tile that the path cannot enter.
-        passes: (view, tap) -> where the flood spreads to the neighbours; None to spread immediately.
+        passes: (view, tap) -> whether the flood spreads from the tile at a tap to its neighbours. With None, it spreads
+            as soon as the tile is flooded.
         prefix: the prefix of the signals' names, so that an automaton can have several paths.
         order: the order of directions, see `maze_nca_gym.mazes.orders`.
         floods: the names of the flood's signals without the prefix. If there are several, one of them is on where the
@@ -75,7 +78,7 @@ class CanonicalPath:
         return self.signals[f"{self.prefix}{self.floods[0]}"]
 
     def flooded(self, see: TileView, tap: str = "C") -> Bits:
-        """Return whether the flood has come to a tile, `Bits` of the view's shape."""
+        """Return whether the flood has come to the tile at a tap."""
         return any_on(see, (self.signals[f"{self.prefix}{name}"] for name in self.floods), tap)
 
     @property
@@ -107,12 +110,11 @@ class CanonicalPath:
         }
 
     def invariant(self, see: TileView) -> Bits:
-        """Return whether the path's invariant holds at a tile, `Bits` of the view's shape: there is one path, and
-        distances fall along it.
+        """Return whether the path's invariant is true of a tile: there is one path, and distances fall along it.
 
-        The path enters a tile from at most one side, after the flood, and never from a nearer tile. It never returns to
-        its start. No neighbour is nearer to the end than the end itself, except in the remains of another flood, just
-        before they are wiped.
+        - The path enters a tile from at most one side, after the flood, and never from a nearer tile.
+        - The path never returns to its start.
+        - No NEAR is on at the end, except in the remains of another flood just before they are wiped.
         """
         entered = any_on(see, self.enter)
         backwards = (
@@ -127,7 +129,7 @@ class CanonicalPath:
         )
 
     def on_path(self, see: TileView, tap: str = "C") -> Bits:
-        """Return whether a tile is on the path, `Bits` of the view's shape."""
+        """Return whether the tile at a tap is on the path."""
         return any_on(see, self.enter, tap) | self.start(see, tap)
 
     def _nearer(self, place: int, see: TileView, tap: str) -> Bits:

@@ -54,7 +54,7 @@ MOVER, LAUNCHER = 9 * "DR", 18 * "DR"
 
 
 def _flood_of(maze: Picture) -> Picture:
-    """Return a maze whose source is the beginning of the path, and whose targets are the FAR tiles."""
+    """Return the maze with the beginning of the path as its source, and the FAR tiles as its targets."""
     ghosts: dict[Any, str] = {Tile.SOURCE: ENDS, Tile.TARGET: FARS}
 
     def read(reading: Reading) -> Any:
@@ -65,7 +65,8 @@ def _flood_of(maze: Picture) -> Picture:
 
 
 def invariant_theorem(path: CanonicalPath) -> Theorem:
-    """Return the theorem that the invariant of the diameter's automaton is true, for these signals of its path."""
+    """Return the theorem that the invariant of the diameter's automaton is true. `path` contains the rules of the
+    automaton's path."""
     flood = canonical_path(path.order)
 
     def axioms(picture: Picture, at: Place, t: Number) -> Axioms:
@@ -96,7 +97,8 @@ def invariant_theorem(path: CanonicalPath) -> Theorem:
 
 @dataclass(frozen=True)
 class _Facts:
-    """Facts about a tile in terms of some numbers of the map, see the module's docstring."""
+    """The facts about a tile that the induction assumes, for some values of the numbers of the map. The module's
+    docstring explains these numbers."""
 
     path: CanonicalPath
     walker: Number
@@ -152,7 +154,7 @@ class _Facts:
 
 
 def _claims(path: CanonicalPath, steps: Steps) -> Iterator[Claim]:
-    """Yield the claims, see the module's docstring."""
+    """Yield the claims of the induction, see the module's docstring."""
     s, maze, held = path.signals, steps.picture, steps.state("held")
     around = [CENTRE, *(moved(CENTRE, towards) for towards in DIRECTIONS)]
     grown, launched, moves = (maze.of_map(name) == 1 for name in ("grown", "launched", "moves"))
@@ -199,7 +201,8 @@ def _claims(path: CanonicalPath, steps: Steps) -> Iterator[Claim]:
 
 
 def _walks(now: _Facts, then: _Facts, maze: Picture, state: State, at: Place) -> Truth:
-    """Return whether a walker at a tile next is where the rules take it."""
+    """Return whether a walker that is at a tile now is next at the tile, and in the mode, to which the rules take
+    it."""
     on = {name: state(at)[now.path.signals[name]] for name in (*MODES, "SKIP")}
     arrives, passable = on["SCOUT"] | on["DROP"], maze.tile(Tile.WALL, at) | on["SKIP"]
 

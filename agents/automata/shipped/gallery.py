@@ -102,10 +102,12 @@ def _filled(see: TileView) -> Bits:
 def _in_a_tree(steps: Steps) -> Iterator[Claim]:
     """Yield the claims that the path is never filled, and that nothing else is left if the free tiles form a tree.
 
-    If a tile of the path were filled, a tile beside it would have been filled before, and so on without end; but there
-    is a first round. In a tree, all free tiles are reached, one neighbour of each tile is nearer to the target, and the
-    target is on the path. If a tile off the path were never filled, a farther tile beside it and off the path would
-    never be filled either, and so on without end; but mazes are finite.
+    Both are proven by contradiction. If a tile of the path were filled, a neighbour on the path would have been filled
+    in an earlier round, and so on without end. But there is a first round.
+
+    In a tree, all free tiles are reached, at most one neighbour of each tile is nearer to the target, and the target is
+    on the path. If a tile off the path were never filled, a neighbour off the path that is farther from the target
+    would never be filled either, and so on without end. But mazes are finite.
     """
     maze, near = steps.picture, [moved(CENTRE, tap) for tap in ("C", *DIRECTIONS)]
     nearer = [[has_less(maze, DISTANCE, q, towards) for towards in DIRECTIONS] for q in near]
@@ -144,7 +146,7 @@ LIVES = "lives"
 
 
 def _lives(live: Any, see: TileView) -> Bits:
-    """Return where a tile lives next: it has three living neighbours, or it lives and has two."""
+    """Return whether a tile lives in the next generation: it has three living neighbours, or it lives and has two."""
     neighbours = [see(live, tap) for tap in AROUND]
     few, many = at_least(2, neighbours), at_least(4, neighbours)
     return ~many & (at_least(3, neighbours) | (few & see(live)))
@@ -199,9 +201,14 @@ FIRST_PASSAGE = Automaton(
 
 
 class Following(IntEnum):
-    """The signals of `WALL_FOLLOWER`: at the walker's tile one HEADS_* gives the direction in which it faces. OPEN_*
-    give the directions in which a tile can be left. TRAIL is on where the walker has been, BEGUN everywhere after the
-    first iteration, and START at the source in between."""
+    """The signals of `WALL_FOLLOWER`.
+
+    - HEADS_* is on at the walker's tile, for the direction in which the walker faces.
+    - OPEN_* is on for each direction in which a tile can be left.
+    - TRAIL is on where the walker has been.
+    - BEGUN is on everywhere after the first iteration.
+    - START is on at the source before the walker's first move.
+    """
 
     PATH, TRAIL = range(2)
     OPEN_U, OPEN_L, OPEN_D, OPEN_R = range(2, 6)
@@ -220,7 +227,8 @@ tile; -1 if it never does."""
 
 
 def _heads(towards: str, see: TileView) -> Bits:
-    """Return where the walker enters by a move: it comes from the previous tile, whose first open direction this is."""
+    """Return whether the walker enters a tile by a move in a direction: the walker is at the tile before, and the
+    direction is the first open direction that the walker tries there."""
     before, comes = OPPOSITE[towards], []
     for heading, tried in TRIED.items():
         goes = see(HEADS[heading], before) & see(OPEN[towards], before)
@@ -232,11 +240,13 @@ def _heads(towards: str, see: TileView) -> Bits:
 
 
 def _walks(picture: Picture, at: Place, n: Number) -> Truth:
+    """Return whether a walker that has not stopped is at a tile after n moves."""
     here = picture.inside(at) & (picture.number(PLACE, at) == picture.of_map(WALKER, n))
     return here & (n >= 0) & (picture.of_map(HEADING, n) >= 0)
 
 
 def _way(picture: Picture, at: Place, towards: str) -> Truth:
+    """Return whether a tile and its neighbour in a direction are free."""
     return is_free(picture, at) & is_free(picture, moved(at, towards))
 
 

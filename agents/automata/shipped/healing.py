@@ -69,8 +69,15 @@ FOUND = (S.OPENED, S.MANY_V, S.FEW_V, S.MANY_H, S.FEW_H, S.ORPHAN)
 
 
 def _many(near: HealingSignal, tap: str, is_near: HealingSignal, see: TileView) -> Bits:
-    """Return whether a tile and the tile at a tap are both NEAR, or one of them is NEAR although the flood is not at
-    both."""
+    """Return whether the check MANY fails for a tile and the tile at a tap: both are NEAR each other, or one is NEAR
+    although the flood has not reached both.
+
+    Args:
+        near: the signal that the tile at the tap is NEAR the tile.
+        tap: the tap.
+        is_near: the signal that the tile is NEAR the tile at the tap.
+        see: the view.
+    """
     both = see(near) & see(is_near, tap)
     return both | ((see(near) | see(is_near, tap)) & ~(see(S.FLOOD) & see(S.FLOOD, tap)))
 
@@ -94,7 +101,7 @@ WIPED: dict[IntEnum, Rule] = {
 
 
 LASTING = (S.FLOOD, *CANONICAL.near, S.ROOT, S.WAS_WALL)
-"""Signals that store the past, as long as no check fails and wherever the path is."""
+"""The signals of the flood and of the walls, which decide whether a state is *good* for a maze (`_changes`)."""
 OFF = (*FOUND, S.ALARM, S.RESET)
 AFTER_CHANGES = (
     "and after any sequence of mazes, once one stays, within the larger of 2 L + 9 and F + 4, "
