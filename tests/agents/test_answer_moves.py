@@ -1,6 +1,7 @@
 """Moves along the answers of any task, as auxiliary targets."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,3 +62,20 @@ def test_studies_with_and_without_moves(tmp_path, monkeypatch, capsys):
     configurations = [json.loads(path.read_text())["configuration"] for path in sorted(tmp_path.glob("*/config.json"))]
     differing = {name for name in configurations[0] if len({str(each[name]) for each in configurations}) > 1}
     assert differing == {"task", "guidance"}
+
+
+def test_the_page_has_the_figures_of_its_file():
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "questions/answers-alone.md").read_text(encoding="utf-8")
+    results = json.loads((docs / "answer-moves.json").read_text(encoding="utf-8"))
+    runs = {(run["study"], run["moves"]): run for run in results["runs"]}
+    assert len(runs) == 2 * len(answer_moves.STUDIES) == len(results["runs"])
+    for name, study in answer_moves.STUDIES.items():
+        n_levels = {f"{family}-{size}": n for (family, size), n in study.sets.items()}
+        assert results["n_levels"][name] == n_levels
+        for test_set, n in n_levels.items():
+            cells = ""
+            for moves in ("none", "answer"):
+                reached, predicted = (runs[name, moves][at][test_set]["optimal"] for at in ("test", "predicted"))
+                cells += f" {100 * reached:.1f} ({100 * predicted:.0f}) |"
+            assert f" | {test_set} | {n} |{cells}" in page
