@@ -67,7 +67,7 @@ def options_of_evolution(values: Mapping[str, Any]) -> dict[str, Option]:
     Args:
         values: values of the options of `evolve` by name; `generator` decides which further options exist.
     """
-    population = dict(options_of(PopulationConfig))
+    population = options_of(PopulationConfig)
     del population["task"], population["mutation_options"]
     population["capacity"] = replace(population["capacity"], default=None, style=Shown(default="--n"))
     rounds = {name: option for name, option in options_of(BreedingSchedule).items() if name in ROUNDS}

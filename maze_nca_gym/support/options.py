@@ -271,13 +271,17 @@ class Option:
         return stored
 
 
-@cache
-def options_of(kind: Any) -> Mapping[str, Option]:
+def options_of(kind: Any) -> dict[str, Option]:
     """Return the options of a dataclass, one for each field, by name.
 
     The class that declares a field first is the field's group, and determines its type and help. A class that declares
     the field again changes only its default.
     """
+    return dict(_options_of(kind))
+
+
+@cache
+def _options_of(kind: Any) -> Mapping[str, Option]:
     options = {}
     for field in fields(kind):
         group = next(base for base in reversed(kind.__mro__) if field.name in vars(base).get("__annotations__", ()))
@@ -522,7 +526,7 @@ def check_options(record: Any) -> None:
         ValueError: a value of another type, or a value that is not allowed.
     """
     kind: Any = type(record)
-    for name, option in options_of(kind).items():
+    for name, option in _options_of(kind).items():
         object.__setattr__(record, name, option.check(getattr(record, name)))
 
 

@@ -137,7 +137,7 @@ class Measured(Entry):
             KeyError: a value is missing.
         """
         check(isinstance(content, Mapping), f"a row must have names and values, got {content!r:.60}")
-        options, parts, fraction = dict(options_of(cls)), ("value", "low", "high"), (Between(0, 1),)
+        options, parts, fraction = options_of(cls), ("value", "low", "high"), (Between(0, 1),)
         options["measures"] = replace(options.pop("scores"), name="measures")
         check_known(content, options, "a row")
         values = {name: option.check(content[name]) for name, option in options.items()}
