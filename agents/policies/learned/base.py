@@ -23,7 +23,7 @@ class LearnedPolicy(Policy):
     Args:
         n_tiles: T, 4 for the shortest path or 2 for the diameter.
         n_channels: C, hidden channels; the first is the predicted path, or the first are the answers of the task.
-        shared_weights: the same weights at every iteration; otherwise each has its own, chosen by `step`.
+        shared_weights: all iterations use the same weights; otherwise each iteration has its own weights.
         n_iterations: iterations of an episode. None, with shared weights only, for episodes without a last iteration.
         last_relu: the last iteration ends with a ReLU too.
         task: name of the task, by default this package's task with T kinds of tile.

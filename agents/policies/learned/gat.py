@@ -38,7 +38,7 @@ class GAT(GraphPolicy):
     Args:
         n_tiles: T, 4 for the shortest path or 2 for the diameter.
         n_channels: C, hidden channels; the first is the predicted path.
-        shared_weights: the same weights at every iteration; otherwise each has its own, chosen by `step`.
+        shared_weights: all iterations use the same weights; otherwise each iteration has its own weights.
         n_iterations: iterations of an episode. None, with shared weights only, for episodes without a last iteration:
             each ends with the ReLU.
         edge_features: attention also reads the position of a neighbour.

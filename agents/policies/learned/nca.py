@@ -51,7 +51,7 @@ class NCA(LearnedPolicy):
         kernel_size: side of the kernel, odd: 3 or 5 in the paper.
         cut_corners: keep only the taps at most kernel_size // 2 moves away: 5 of 9, or 13 of 25. The other taps have no
             weights, so training cannot change them from zero.
-        shared_weights: the same weights at every iteration; otherwise each has its own, chosen by `step`.
+        shared_weights: all iterations use the same weights; otherwise each iteration has its own weights.
         n_iterations: iterations of an episode. None, with shared weights only, for episodes without a last iteration:
             each ends with the ReLU.
         max_pool: after each iteration the last channel but one becomes its maximum over the map at every tile. The last
