@@ -109,8 +109,10 @@ class Guide:
 
     def _needed(self, z3: Z3, name: str, goal: Truth, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return a small subset of some hypotheses from which a goal follows. The search uses the context of `z3`."""
-        together = self.z3.And(goal, *(hypothesis.fact for hypothesis in hypotheses))
-        (goal, *facts), solver, numbers = together.translate(z3.context).children(), z3.Solver(), dict[int, int]()
+        expressions, solver, numbers = self.z3.AstVector(ctx=self.z3.context), z3.Solver(), dict[int, int]()
+        for expression in (goal, *(hypothesis.fact for hypothesis in hypotheses)):
+            expressions.push(expression)
+        goal, *facts = expressions.translate(z3.context)
         solver.set("rlimit", MOST_STEPS)
         solver.set("core.minimize", True)
         solver.add(z3.Not(goal))
