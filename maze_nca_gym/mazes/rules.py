@@ -15,7 +15,7 @@ from numbers import Rational
 from operator import or_
 
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
-from maze_nca_gym.mazes.terms import Bits, Rule, TileView, Weighed, weighed
+from maze_nca_gym.mazes.terms import Bits, Rule, TileView, Weighed, digits_at_least, weighed
 from maze_nca_gym.support.options import check
 
 
@@ -61,8 +61,9 @@ def exactly(number: int, bits: Sequence[Bits]) -> Bits:
     """Return whether exactly `number` of some booleans are on, (...) bool.
 
     Raises:
-        ValueError: `number` is below 0, or above the number of booleans.
+        ValueError: no booleans, or a `number` below 0 or above the number of booleans.
     """
+    check(len(bits) > 0, "exactly needs at least one bit")
     check(0 <= number <= len(bits), f"exactly takes a number from 0 to the number of bits, {len(bits)}, got {number}")
     return Weighed((1,) * len(bits), number, number)(*bits)
 
@@ -108,11 +109,7 @@ class Count:
             return any_tile | ~any_tile if number < 1 else any_tile & ~any_tile
         if not self.binary:
             return see(self.signals[number - 1], tap)
-        digits = [(number >> i & 1, see(name, tap)) for i, name in enumerate(self.signals)]
-        while not digits[0][0]:  # lower digits that are 0 decide nothing
-            del digits[0]
-        # from the lowest on: a higher digit decides where it differs
-        return reduce(lambda lower, digit: digit[1] & lower if digit[0] else digit[1] | lower, digits[1:], digits[0][1])
+        return digits_at_least([see(name, tap) for name in self.signals], number)
 
     def rules(self, rule: Callable[[TileView, int], Bits]) -> dict[str, Rule]:
         """Return the rule of each of its signals, by the signal's name.

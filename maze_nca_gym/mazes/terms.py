@@ -7,6 +7,7 @@ rule (for arrays, words of bits, patches, weighted sums, solvers, Coq, JavaScrip
 from __future__ import annotations
 
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -68,11 +69,55 @@ class Weighed:
         less = Term(join=Weighed(tuple(-weight for weight in self.weights), 1 - self.least), parts=parts)
         return less if self.most is None else less | Term(join=Weighed(self.weights, self.most + 1), parts=parts)
 
+    def in_bits(self, parts: Sequence[Term]) -> Term:
+        """Return the comparison as a term of `BITWISE` operators only: it adds binary numbers digit by digit."""
+        always, constant = parts[0] | ~parts[0], 0
+        columns = defaultdict[int, list[Term]](list)  # the bits to add, by the power of two for which they stand
+        for weight, part in zip(self.weights, parts, strict=True):
+            constant += min(weight, 0)  # a negative weight w counts as -w where the part is off, minus that constant
+            for place in range(abs(weight).bit_length()):
+                if abs(weight) >> place & 1:
+                    columns[place].append(~part if weight < 0 else part)
+        digits = list[Term]()
+        while columns:
+            place, column = len(digits), columns.pop(len(digits), [])
+            while len(column) > 1:
+                one, other, *column = column
+                differ, carry = one ^ other, one & other
+                if column:
+                    third, *column = column
+                    differ, carry = differ ^ third, carry | (differ & third)
+                column.append(differ)
+                columns[place + 1].append(carry)
+            digits.append(column[0] if column else ~always)
+
+        def sums_to(bound: int) -> Term:
+            if bound <= 0:
+                return always
+            return digits_at_least(digits, bound) if bound < 1 << len(digits) else ~always
+
+        reached = sums_to(self.least - constant)
+        return reached if self.most is None else reached & ~sums_to(self.most + 1 - constant)
+
     @property
     def ways(self) -> list[tuple[bool, ...]]:
         """For each part, whether the comparison needs it as it is (True), negated (False), both, or, with weight 0, not
         at all."""
         return [((weight > 0,) if self.most is None else (True, False)) if weight else () for weight in self.weights]
+
+
+def digits_at_least(digits: Sequence[Bits], number: int) -> Bits:
+    """Return whether a binary number is at least `number`, `Bits` of the digits' shape.
+
+    Args:
+        digits: the binary digits, the lowest first.
+        number: a positive number with at most as many binary digits.
+    """
+    lowest = (number & -number).bit_length() - 1  # lower digits decide nothing
+    reached = digits[lowest]
+    for place in range(lowest + 1, len(digits)):  # a higher digit decides where it differs
+        reached = digits[place] & reached if number >> place & 1 else digits[place] | reached
+    return reached
 
 
 def weighed(weights: Sequence[float | Rational], least: float | Rational) -> Weighed:
@@ -272,7 +317,10 @@ class Term:
 
 
 class Tape:
-    """Several rules as one list of operations, in which parts that rules share are read and computed once.
+    """Several rules as one list of bitwise operations, in which parts that rules share are read and computed once.
+
+    The operations are those of `BITWISE`, so each bit of an integer may belong to another map. Thresholds become
+    additions of binary numbers.
 
     Args:
         rules: the rules as terms.
@@ -281,20 +329,26 @@ class Tape:
         steps: the operations in order. Each is an operator with the numbers of the steps that it joins; or a reading,
             as a pair of a bool, whether it reads a kind of tile, and a pair of the signal or kind and the tap.
         results: for each rule, the number of the step that computes its value.
-        bitwise: whether integers may be used whose bits belong to different maps, because no step is a `Weighed`.
     """
 
     def __init__(self, rules: Iterable[Term]) -> None:
         placed, numbered = dict[Term, int](), dict[tuple[Any, tuple[Any, ...]], int]()
-        self.results = list[int]()
+        in_bits, self.results = dict[Term, Term](), list[int]()
         for rule in rules:
-            for part in rule.walk(placed):
+            for part in rule.walk(in_bits):
+                same = all(in_bits[operand] is operand for operand in part.parts)
+                operands = [in_bits[operand] for operand in part.parts]
+                if isinstance(part.join, Weighed):
+                    in_bits[part] = part.join.in_bits(operands)
+                else:
+                    in_bits[part] = part if same else Term(join=part.join, parts=tuple(operands))
+            bitwise = in_bits[rule]
+            for part in bitwise.walk(placed):
                 reads = (isinstance(part.seen, TileKind), (part.seen, part.tap))
                 does = (part.join, tuple(placed[operand] for operand in part.parts)) if part.seen is None else reads
                 placed[part] = numbered.setdefault(does, len(numbered))
-            self.results.append(placed[rule])
+            self.results.append(placed[bitwise])
         self.steps = list(numbered)
-        self.bitwise = not any(isinstance(join, Weighed) for join, _ in self.steps)
 
     def read_by(self, read: Read) -> list[Bits]:
         """Return the value of each rule, computed from the values of the leaves.

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from enum import IntEnum
 from functools import partial
 from queue import Queue
 from signal import SIGKILL
@@ -23,12 +24,12 @@ from tables import for_each, refused
 
 from experiments.scaling.huge import shortest_path as searched
 from maze_nca_gym.agents import load, rollout, solve_large
-from maze_nca_gym.agents.automata import AUTOMATA
+from maze_nca_gym.agents.automata import AUTOMATA, Automaton, exactly, threshold
 from maze_nca_gym.agents.automata.networks import bits, certificate, large
 from maze_nca_gym.agents.automata.run import compile_automaton
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.runs import alone_in
-from maze_nca_gym.mazes import one_hot, solvers
+from maze_nca_gym.mazes import Tile, one_hot, solvers
 from maze_nca_gym.mazes.levels import clear_endpoints
 
 POLICY = "nca-shortest-path-hinted"
@@ -301,3 +302,21 @@ class TestSolveLarge:
         assert not (tmp_path / "killed" / "path.npy").exists()
         assert start(2, "killed").wait(600) == 0
         assert contents(tmp_path / "killed") == contents(tmp_path / "1")
+
+
+def test_rules_that_add_weights_are_computed_in_bits(tmp_path):
+    signal = IntEnum("Signal", ["PATH", "ON"], start=0)
+
+    def spreads(see):
+        sides = threshold([(2, see("ON", "L")), (1, see("ON", "U")), (1, see("ON", "D")), (-1, see("ON", "R"))], 1)
+        return see.tile(Tile.SOURCE) | (sides | exactly(2, [see("ON", tap) for tap in "CLR"])) & ~see.tile(Tile.WALL)
+
+    rules = {signal.PATH: lambda see: see("ON"), signal.ON: spreads}
+    automaton = Automaton("weighing", "shortest-path", signal, rules, parts=((signal.PATH,), (signal.ON,)))
+    tiles = maze("random 0.3", 21, 37)
+    state = np.zeros((1, 2, *tiles.shape), np.bool_)
+    for _ in range(40):
+        state = automaton.step(tiles[None], state)
+    solved = shared(automaton, tiles, tmp_path, 1, steps=40)
+    assert 20 < state[0, 0].sum() < tiles.size - 20
+    np.testing.assert_array_equal(drawn(solved, 37), state[0, 0])

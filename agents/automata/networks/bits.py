@@ -153,7 +153,7 @@ class Strip:
     the strip's own rows are correct for `SIDE` iterations. After that the copies must be replaced.
 
     Args:
-        automaton: an automaton without pooled signals, whose rules consist of `&`, `|`, `^` and `~`.
+        automaton: an automaton without pooled signals.
         tiles: (H, W) uint8, the whole maze, of which only the strip's rows and the copied rows are read.
         first: the index of the strip's first row of blocks.
         last: the index after the strip's last row of blocks.

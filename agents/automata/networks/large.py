@@ -161,8 +161,7 @@ def solve_large(
     name, network = named_policy(policy)
     check(certify(network).holds, f"{name} has no certificate, so it may differ from its automaton")
     automaton = followed(network)
-    able = not automaton.pooled and automaton.tape.bitwise
-    check(able, f"{automaton.name} pools a signal or adds weights, which cannot be computed in bits")
+    check(not automaton.pooled, f"{automaton.name} pools a signal, which cannot be computed in bits")
     check(steps is not None or automaton.settles, f"{automaton.name} may never come to rest: give the number of steps")
     processes = Gloo() if several else Alone()
     try:

@@ -100,22 +100,21 @@ def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
 
 
 def _run(automaton: Automaton, tiles: Tiles, due: NDArray[np.int64], most: int) -> tuple[int, Signals, Signals]:
-    """Run an automaton on (N, H, W) mazes, on 64 of them at once if its rules are bitwise.
+    """Run an automaton on (N, H, W) mazes, on 64 of them at once.
 
     Returns:
         The number of iterations, which is more than `most` if the run did not finish; and the answers after (N,)
             iterations, and some time later, each (N, K, H, W) bool.
     """
-    answers, bitwise, times = [int(signal) for signal in automaton.answers], automaton.tape.bitwise, set(due.tolist())
-    kinds = {kind: packed(tiles == kind) if bitwise else tiles == kind for kind in automaton.kinds}
+    answers, times = [int(signal) for signal in automaton.answers], set(due.tolist())
+    kinds = {kind: packed(tiles == kind) for kind in automaton.kinds}
     of_any = next(iter(kinds.values()))
     shape = (len(of_any), len(automaton.signals), *tiles.shape[1:])
     reading, after = reader(kinds), np.zeros(shape, of_any.dtype)
     at_due = np.zeros((len(tiles), len(answers), *tiles.shape[1:]), np.bool_)
 
     def shown() -> Signals:
-        outputs = after[:, answers]
-        return unpacked(outputs, len(tiles)) if bitwise else outputs
+        return unpacked(after[:, answers], len(tiles))
 
     for t in range(1, int(due.max()) + LATER + 1):
         if t > most:
