@@ -73,8 +73,8 @@ class Arguments:
     n_steps: int | None = None
     """Steps of a run; by default `n_timesteps` of the hyperparameters."""
     precision: Literal["float32", "bfloat16"] | None = None
-    """Number format of an automaton's iterations; by default that of the hyperparameters. Without AVX512_BF16, bfloat16
-    is slow on a CPU."""
+    """Number format of an automaton's iterations; by default that of the hyperparameters. On most CPUs, bfloat16
+    is slower than float32."""
     jobs: int = 1
     """Number of runs at the same time, each on one thread."""
     out: Path = Path("runs/baselines")

@@ -126,8 +126,9 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         task: name of the task. By default, the observation space of `PathAction` or `PathVecEnv` names the task, or
             else the task of `start_from` is used.
         log_std_init: initial logarithm of the standard deviation. Actions are in [-1, 1].
-        precision: number format of the network's iterations, float32 or bfloat16 (autocast). On a CPU with AVX512_BF16,
-            training with bfloat16 takes two thirds of the time. The policy from `as_policy` computes in float32.
+        precision: number format of the network's iterations, float32 or bfloat16 (autocast). Training with
+            bfloat16 takes two thirds of the time on an AMD CPU with AVX512_BF16, and longer on other CPUs. The policy
+            from `as_policy` computes in float32.
         optimizer_class, optimizer_kwargs: the same as for `ActorCriticPolicy`.
         use_sde: must be False. The argument exists because the algorithms pass it.
 
