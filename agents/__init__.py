@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from .policies.policy import Policy
     from .policies.registry import PolicyInfo, find_policy, list_policies, load, make_env
     from .policies.weights import register_model, save_model
-    from .rollouts import iterate, rollout
     from .rollouts.animation import animate
     from .rollouts.exporting import export
     from .rollouts.graphs import OnGraph
+    from .rollouts.iterating import iterate, rollout
     from .rollouts.levels import generate
     from .rollouts.run import play, solve
     from .rollouts.symmetrised import Symmetrised

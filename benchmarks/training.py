@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn.functional import conv2d, mse_loss, relu
 
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.rollouts import rollout
 from maze_nca_gym.agents.rollouts.fused.vectors import MULTIPLIES_PAIRS
+from maze_nca_gym.agents.rollouts.iterating import rollout
 from maze_nca_gym.mazes import generate, one_hot, shortest_path
 
 from .job import Effort, Job, Peer, Work

@@ -38,7 +38,7 @@ from maze_nca_gym.agents.evaluation.drawing import (
     legend,
     panels,
 )
-from maze_nca_gym.agents.rollouts import encode
+from maze_nca_gym.agents.rollouts.scores import encode
 from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.cli.reading import run_script

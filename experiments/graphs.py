@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import OnGraph, Policy, list_policies, load
 from maze_nca_gym.agents.evaluation.statistics import proportion
-from maze_nca_gym.agents.rollouts import default_steps, rollout
+from maze_nca_gym.agents.rollouts.iterating import rollout
+from maze_nca_gym.agents.rollouts.solving import default_steps
 from maze_nca_gym.mazes import Graph, Tiles, generate, one_hot
 
 SIZE, N_PORTALS, AT_ONCE = 12, 6, 50

@@ -31,7 +31,8 @@ from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.drawing import COLOURS, count_axis, curve, figure, panels
 from maze_nca_gym.agents.evaluation.statistics import fisher, spearman, student
 from maze_nca_gym.agents.reinforcement import NCAActorCriticPolicy, make_path_vec
-from maze_nca_gym.agents.rollouts import encode, rollout
+from maze_nca_gym.agents.rollouts.iterating import rollout
+from maze_nca_gym.agents.rollouts.scores import encode
 from maze_nca_gym.agents.rollouts.symmetrised import ORIENTATIONS, turn, turn_back
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.envs.dynamics import initial, transition

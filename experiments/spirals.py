@@ -15,8 +15,7 @@ import torch
 
 from maze_nca_gym.agents import list_policies, load
 from maze_nca_gym.agents.evaluation.drawing import BLUE, curve, figure, fraction_axis, panels
-from maze_nca_gym.agents.rollouts import find_paths
-from maze_nca_gym.agents.rollouts.solving import default_steps
+from maze_nca_gym.agents.rollouts.solving import default_steps, find_paths
 from maze_nca_gym.agents.rollouts.symmetrised import ORIENTATIONS, turn
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import shortest_path

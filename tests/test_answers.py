@@ -23,7 +23,7 @@ from maze_nca_gym.agents.evaluation.metrics import KINDS, measure
 from maze_nca_gym.agents.evaluation.stability import measure_stability
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.policy import Policy, for_task
-from maze_nca_gym.agents.rollouts import run_until_solved
+from maze_nca_gym.agents.rollouts.solving import run_until_solved
 from maze_nca_gym.agents.rollouts.symmetrised import Symmetrised
 from maze_nca_gym.agents.training import changed
 from maze_nca_gym.agents.training.losses import LOSSES, path_losses

@@ -23,8 +23,8 @@ from maze_nca_gym.agents.evolution.measure import Regret
 from maze_nca_gym.agents.evolution.run import different_levels
 from maze_nca_gym.agents.policies.learned import NCA
 from maze_nca_gym.agents.policies.weights import load_model, save_model
-from maze_nca_gym.agents.rollouts import run_until_solved
 from maze_nca_gym.agents.rollouts.session import Session
+from maze_nca_gym.agents.rollouts.solving import run_until_solved
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, changed
 from maze_nca_gym.agents.training.processes import Workers
 from maze_nca_gym.agents.training.updates import update

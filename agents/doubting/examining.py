@@ -15,9 +15,9 @@ from maze_nca_gym.mazes.scoring import lengths_of
 from maze_nca_gym.mazes.tasks import Task
 
 from ..policies.policy import Policy
-from ..rollouts import Batch, encode, find_paths, label, run_until_solved, step_limit
 from ..rollouts.pytorch import threads
-from ..rollouts.scores import usual_batch
+from ..rollouts.scores import Batch, encode, label, usual_batch
+from ..rollouts.solving import find_paths, run_until_solved, step_limit
 
 SMALL_BATCH_TILES = 1 << 15
 """Smallest number of tiles in a batch. `usual_batch` alone would run small mazes in small batches, which is slow."""

@@ -133,7 +133,7 @@ def doubt(
 
 def _failure(search: Search, shrinking: Shrinking) -> Failure:
     """Return the maze of the shrinking with the policy's answer on it."""
-    from ..rollouts import label
+    from ..rollouts.scores import label
     from .record import Failure
 
     assert search.failed is not None

@@ -15,7 +15,8 @@ from maze_nca_gym.mazes.levels import LevelSet, has_border
 
 from ..policies.environments import border_warning
 from ..policies.policy import Policy
-from ..rollouts import Batch, default_steps, label, try_out
+from ..rollouts.scores import Batch, label
+from ..rollouts.solving import default_steps, try_out
 from ..runs import ProgressBar
 from .metrics import Evaluation, Metrics, measure
 from .records import row_in_words

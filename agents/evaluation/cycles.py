@@ -14,7 +14,8 @@ from maze_nca_gym.mazes.scoring import as_one_map
 from maze_nca_gym.support.transfer import read_back
 
 from ..policies.policy import Policy
-from ..rollouts import iterate, path_of
+from ..rollouts.iterating import iterate
+from ..rollouts.scores import path_of
 
 WINDOW = 64
 """Number of iterations over which repetitions are searched."""

@@ -19,21 +19,9 @@ from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.support.options import check
 
 from ..policies.policy import Policy
-from ..rollouts import (
-    ERROR,
-    LENGTH,
-    Batch,
-    Report,
-    batches,
-    check_steps,
-    curve_steps,
-    default_steps,
-    encode,
-    iterate,
-    label,
-    path_of,
-    score_paths,
-)
+from ..rollouts.iterating import iterate
+from ..rollouts.scores import ERROR, LENGTH, Batch, batches, encode, label, path_of, score_paths
+from ..rollouts.solving import Report, check_steps, curve_steps, default_steps
 from .named_metrics import score_named
 from .statistics import Estimate, mean, proportion
 

@@ -16,19 +16,9 @@ from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.support.transfer import upload
 
 from ..policies.policy import Policy
-from ..rollouts import (
-    Batch,
-    Report,
-    batches,
-    curve_steps,
-    default_steps,
-    encode,
-    iterate,
-    label,
-    path_of,
-    run_to_end,
-    score_paths,
-)
+from ..rollouts.iterating import iterate
+from ..rollouts.scores import Batch, batches, encode, label, path_of, score_paths
+from ..rollouts.solving import Report, curve_steps, default_steps, run_to_end
 from .cycles import Habit, find_periods
 from .disturbances import FRACTIONS, corrupt, edit_levels, edits_of
 from .metrics import Metrics, Point

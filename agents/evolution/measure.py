@@ -14,7 +14,8 @@ from maze_nca_gym.mazes.population.members import Measurements, measure_levels
 from maze_nca_gym.mazes.scoring import Scores
 
 from ..policies.policy import Policy
-from ..rollouts import default_steps, find_paths, label, score_paths, try_out
+from ..rollouts.scores import label, score_paths
+from ..rollouts.solving import default_steps, find_paths, try_out
 
 
 def find_opponents(policies: Mapping[str, Policy], levels: Tiles, steps: int | None) -> dict[str, tuple[Policy, int]]:

@@ -15,8 +15,9 @@ from maze_nca_gym.support.files import atomic_write, path_of_format
 
 from ..policies.policy import Policy
 from ..policies.registry import named_policy
-from . import check_steps, label, run_until_solved
+from .scores import label
 from .solved import animation_frames
+from .solving import check_steps, run_until_solved
 
 
 @dataclass(frozen=True)

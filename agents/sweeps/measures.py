@@ -139,7 +139,8 @@ class Measures:
         from ..evaluation.cells import prepare
         from ..evaluation.leaderboard.entrants import measure_scores
         from ..evaluation.metrics import measure
-        from ..rollouts import default_steps, label
+        from ..rollouts.scores import label
+        from ..rollouts.solving import default_steps
 
         names, figures = self.names(policy), dict[str, float]()
         named = [name for name in self.metrics or () if name in NAMED]

@@ -22,7 +22,7 @@ from maze_nca_gym.support.options import check
 from maze_nca_gym.support.random_streams import rng_for
 
 from ..policies.guarantees import USUAL_FAMILY, USUAL_SIZE, Guarantees
-from ..rollouts import Batch
+from ..rollouts.scores import Batch
 from .config import TrainingConfig
 
 AHEAD = 8

@@ -12,7 +12,7 @@ from maze_nca_gym.mazes.guidance import Guidance
 from maze_nca_gym.mazes.levels import Tiles
 from maze_nca_gym.support.transfer import upload
 
-from ..rollouts import Batch
+from ..rollouts.scores import Batch
 
 
 def solution_lengths(target: Tensor) -> Tensor:

@@ -25,7 +25,8 @@ from maze_nca_gym.support.transfer import read_back
 
 from ..policies.policy import PATH, Policy
 from ..policies.precision import tf32
-from ..rollouts import Batch, rollout
+from ..rollouts.iterating import rollout
+from ..rollouts.scores import Batch
 from .config import TrainingConfig
 from .data import LevelStream, concatenate
 from .device_batch import DeviceBatch

@@ -12,7 +12,9 @@ from maze_nca_gym.mazes.scoring import lengths_of, score
 from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, save_png
 
 from ..policies.policy import Policy
-from ..rollouts import Batch, default_steps, encode, iterate, path_of
+from ..rollouts.iterating import iterate
+from ..rollouts.scores import Batch, encode, path_of
+from ..rollouts.solving import default_steps
 from .data import LevelStream, concatenate, with_solutions
 from .losses import counted_iterations
 

@@ -12,7 +12,8 @@ from maze_nca_gym.support.options import check
 from ..policies.policy import Policy
 from ..policies.precision import tf32
 from ..policies.weights import save_model
-from ..rollouts import Batch, default_steps, find_paths
+from ..rollouts.scores import Batch
+from ..rollouts.solving import default_steps, find_paths
 from ..runs import Line, Pause, RunFolder
 from .data import made_ahead
 from .processes import Workers

@@ -21,7 +21,7 @@ from maze_nca_gym.mazes.solvers import is_optimal
 from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.support.transfer import read_back, upload
 
-from ..rollouts import Batch
+from ..rollouts.scores import Batch
 from .config import TrainingConfig
 from .data import is_held_out
 from .device_batch import DeviceBatch, solution_lengths

@@ -14,8 +14,9 @@ from maze_nca_gym.support.transfer import read_back, upload
 
 from ..policies.policy import PATH
 from ..policies.precision import tf32
-from ..rollouts import Batch, rollout
 from ..rollouts.engines import preferring
+from ..rollouts.iterating import rollout
+from ..rollouts.scores import Batch
 from .device_batch import DeviceBatch, solution_lengths
 from .losses import counted_iterations, guidance_losses, path_losses
 from .optimisers import SCHEDULES

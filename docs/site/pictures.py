@@ -10,7 +10,9 @@ import numpy as np
 import torch
 
 from maze_nca_gym.agents import Policy, iterate
-from maze_nca_gym.agents.rollouts import default_steps, label, run_until_solved, threads
+from maze_nca_gym.agents.rollouts.pytorch import threads
+from maze_nca_gym.agents.rollouts.scores import label
+from maze_nca_gym.agents.rollouts.solving import default_steps, run_until_solved
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.levels import Tiles, one_hot
 from maze_nca_gym.mazes.scoring import score

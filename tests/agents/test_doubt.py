@@ -25,7 +25,7 @@ from maze_nca_gym.agents import OnGraph, Policy, ShortestPathNCA, doubt, find_po
 from maze_nca_gym.agents.doubting import run as doubting
 from maze_nca_gym.agents.doubting.record import ANIMATION, FILES, LEVEL, PICTURE, TEXT
 from maze_nca_gym.agents.policies.policy import for_task
-from maze_nca_gym.agents.rollouts import run_until_solved
+from maze_nca_gym.agents.rollouts.solving import run_until_solved
 from maze_nca_gym.agents.runs import RESULTS
 from maze_nca_gym.cli import main
 from maze_nca_gym.mazes.graphs import Graph

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from maze_nca_gym.agents.policies.policy import EngineHints, Policy
 from maze_nca_gym.agents.policies.program import Program
-from maze_nca_gym.agents.rollouts import engines, rollout, threads
-from maze_nca_gym.agents.rollouts.pytorch import RolloutRequest
+from maze_nca_gym.agents.rollouts import engines
+from maze_nca_gym.agents.rollouts.iterating import rollout
+from maze_nca_gym.agents.rollouts.pytorch import RolloutRequest, threads
 
 
 class Halves(Policy):

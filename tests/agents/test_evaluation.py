@@ -16,8 +16,8 @@ from maze_nca_gym.agents.evaluation.named_metrics import score_named
 from maze_nca_gym.agents.evaluation.statistics import Estimate, fisher, mean, proportion, student
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.rollouts import check_steps, curve_steps, default_steps
 from maze_nca_gym.agents.rollouts.levels import first_levels
+from maze_nca_gym.agents.rollouts.solving import check_steps, curve_steps, default_steps
 from maze_nca_gym.mazes.families import test_levels
 from maze_nca_gym.mazes.levels import LevelSet, Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.mazes.scoring import paper_accuracy, score

@@ -18,7 +18,7 @@ from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.cycles import Habit, find_periods, repeat_periods
 from maze_nca_gym.agents.evaluation.disturbances import FRACTIONS, corrupt, edit_levels, edits_of
 from maze_nca_gym.agents.evaluation.stability import measure_stability, stability_effort
-from maze_nca_gym.agents.rollouts import default_steps
+from maze_nca_gym.agents.rollouts.solving import default_steps
 from maze_nca_gym.mazes.families import test_levels
 from maze_nca_gym.mazes.levels import Tile, one_hot, parse
 from maze_nca_gym.mazes.solvers import shortest_path

@@ -19,8 +19,9 @@ from torch import Tensor
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.policies.learned import GAT, GCN, MLP, NCA
-from maze_nca_gym.agents.rollouts import engines, machine_code, threads
+from maze_nca_gym.agents.rollouts import engines, machine_code
 from maze_nca_gym.agents.rollouts.fused import layout
+from maze_nca_gym.agents.rollouts.pytorch import threads
 from maze_nca_gym.envs.dynamics import STATE_LIMIT
 
 KEEP = (2, 5, 9)

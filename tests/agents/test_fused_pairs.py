@@ -16,8 +16,8 @@ from torch.nn import functional as F
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.rollouts import rollout
 from maze_nca_gym.agents.rollouts.fused import blocks, layout, vectors
+from maze_nca_gym.agents.rollouts.iterating import rollout
 
 KEEP = (2, 5, 9)
 KERNELS: list[dict[str, Any]] = [

@@ -16,7 +16,7 @@ from maze_nca_gym.agents import evolve, load
 from maze_nca_gym.agents.evolution import figures
 from maze_nca_gym.agents.evolution.measure import Regret
 from maze_nca_gym.agents.evolution.run import options_of_evolution
-from maze_nca_gym.agents.rollouts import Batch
+from maze_nca_gym.agents.rollouts.scores import Batch
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.agents.training.evolving_levels import measured_by
 from maze_nca_gym.envs.maze import MazeEnv

@@ -68,7 +68,8 @@ from maze_nca_gym.agents.automata.proving.proof import prove
 from maze_nca_gym.agents.automata.shipped.gallery import REACHABLE
 from maze_nca_gym.agents.policies.handcoded import DiameterNCA, ShortestPathNCA
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.rollouts import engines, threads
+from maze_nca_gym.agents.rollouts import engines
+from maze_nca_gym.agents.rollouts.pytorch import threads
 from maze_nca_gym.mazes.levels import one_hot
 from maze_nca_gym.mazes.orders import split_order
 

@@ -23,7 +23,7 @@ from tables import for_each, refused, some_and_all
 from maze_nca_gym.agents.evaluation.records import Pooled, SweepResults, find_effects
 from maze_nca_gym.agents.evaluation.statistics import spearman
 from maze_nca_gym.agents.policies.weights import load_model
-from maze_nca_gym.agents.rollouts import find_paths
+from maze_nca_gym.agents.rollouts.solving import find_paths
 from maze_nca_gym.agents.runs import RunFolder
 from maze_nca_gym.agents.runs.executors import LocalExecutor
 from maze_nca_gym.agents.sweeps import jobs, series

@@ -21,7 +21,8 @@ from maze_nca_gym.support.options import check
 from ...policies.policy import Policy, cost_note
 from ...policies.pretrained import cards
 from ...policies.registry import MODEL_FILE, by_label, list_policies, load, split_prefix
-from ...rollouts import encode, find_paths, path_of, run_to_end
+from ...rollouts.scores import encode, path_of
+from ...rollouts.solving import find_paths, run_to_end
 from ...runs import DESCRIPTION
 from ..cells import Cell
 from ..named_metrics import score_named

@@ -19,7 +19,8 @@ from ...evaluation.records import SweepResults, factor_of
 from ...evaluation.statistics import spearman
 from ...policies.policy import Policy
 from ...policies.weights import load_model
-from ...rollouts import encode, iterate, path_of
+from ...rollouts.iterating import iterate
+from ...rollouts.scores import encode, path_of
 from ...training.state import MODEL
 from ..jobs import Job
 from .paper import ALL, PaperScale, find_rows, n_steps_on

@@ -18,7 +18,7 @@ from training_runs import CPU, POOL, tiny
 from maze_nca_gym.agents import evolve, train
 from maze_nca_gym.agents.evolution import run as evolution
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.rollouts import Batch
+from maze_nca_gym.agents.rollouts.scores import Batch
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, changed, data
 from maze_nca_gym.agents.training.data import LevelStream, is_held_out, made_ahead
 from maze_nca_gym.mazes import levels, solvers

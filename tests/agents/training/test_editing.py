@@ -5,7 +5,7 @@ import torch
 from tables import for_each
 from training_runs import POOL, make_updates, pool_of, started, tiny
 
-from maze_nca_gym.agents.rollouts import Batch
+from maze_nca_gym.agents.rollouts.scores import Batch
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.device_batch import DeviceBatch, solution_lengths
 from maze_nca_gym.agents.training.editing import EDITS, FEW, MOST

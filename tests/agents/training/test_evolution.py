@@ -9,7 +9,8 @@ import torch
 from tables import for_each
 from training_runs import ACCEL, ALONE, EVOLVING, content, loaded, make_updates, opened, started, tiny, train_in
 
-from maze_nca_gym.agents.rollouts import Batch, rollout
+from maze_nca_gym.agents.rollouts.iterating import rollout
+from maze_nca_gym.agents.rollouts.scores import Batch
 from maze_nca_gym.agents.training import LEVELS, TrainingState, evolving_levels
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.evolving_levels import EvolvingLevels, measured_by, score_levels

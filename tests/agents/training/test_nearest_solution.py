@@ -7,7 +7,8 @@ import pytest
 import torch
 from training_runs import POOL, device_batch, make_updates, pool_of, started
 
-from maze_nca_gym.agents.rollouts import Batch, rollout
+from maze_nca_gym.agents.rollouts.iterating import rollout
+from maze_nca_gym.agents.rollouts.scores import Batch
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.pool import Patience
 from maze_nca_gym.agents.training.updates import _nearest_optima

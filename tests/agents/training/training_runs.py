@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from maze_nca_gym.agents.rollouts import Batch
+from maze_nca_gym.agents.rollouts.scores import Batch
 from maze_nca_gym.agents.runs import CHECKPOINT, RunFolder
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed, run_updates
 from maze_nca_gym.agents.training.device_batch import DeviceBatch
