@@ -6,7 +6,6 @@ The page in `docs/play` has the same labels and keys for the actions that it sha
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import NamedTuple
 
 
 class Request(Enum):
@@ -34,73 +33,43 @@ class Request(Enum):
 
 
 class Action(Enum):
-    """The actions of buttons and keys."""
-
-    RESTART = auto()
-    BACK = auto()
-    PAUSE = auto()
-    STEP = auto()
-    SLOWER = auto()
-    FASTER = auto()
-    NEW_LEVEL = auto()
-    POLICY = auto()
-    LEVEL = auto()
-    EDGES = auto()
-    WALLS = auto()
-    DAMAGE = auto()
-    CHANNELS = auto()
-    SAVE = auto()
-    RECORD = auto()
-    HELP = auto()
-    SCROLL_UP = auto()
-    SCROLL_DOWN = auto()
-    CLOSE = auto()
-    QUIT = auto()
-
-
-class Control(NamedTuple):
-    """A button or key of the window.
+    """The actions of buttons and keys, in the order of the buttons and of the help.
 
     Attributes:
-        action: the action that it performs.
         keys: names of keys, as in pygame, or characters.
         label: the button's text; empty for a key without a button.
         hint: a line of explanation.
     """
 
-    action: Action
-    keys: tuple[str, ...]
-    label: str
-    hint: str
+    RESTART = ("r",), "Begin again", "begin again on this level"
+    BACK = (",", "left"), "Back", "one iteration back, with all edits since"
+    PAUSE = ("space",), "Pause", "run or pause"
+    STEP = (".", "right"), "Step", "one iteration"
+    SLOWER = ("-",), "Slower", "slower"
+    FASTER = ("+", "="), "Faster", "faster"
+    NEW_LEVEL = ("n",), "New level", "new level"
+    POLICY = ("p",), "Policy", "choose another policy"
+    LEVEL = ("m",), "Level", "choose another generator of levels"
+    EDGES = ("e",), "Edges", "close the edges, or join them to a torus or a Moebius strip"
+    WALLS = ("w",), "Draw walls", "draw or remove walls, and drag the ends"
+    DAMAGE = ("d",), "Damage", "damage: scramble states"
+    CHANNELS = ("c",), "Channels", "show or hide the channels"
+    SAVE = ("s",), "Save", "save a picture, maze-0001.png"
+    RECORD = ("g",), "Record", "begin or end recording a GIF, maze-0001.gif"
+    HELP = ("?", "h"), "Keys", "show or hide this help"
+    SCROLL_UP = ("page up", "up"), "", "channels further up; the mouse wheel too"
+    SCROLL_DOWN = ("page down", "down"), "", "channels further down"
+    CLOSE = ("escape",), "", "close help, list or enlarged channel; else quit"
+    QUIT = ("q",), "", "quit"
+
+    def __init__(self, keys: tuple[str, ...], label: str, hint: str) -> None:
+        self.keys, self.label, self.hint = keys, label, hint
 
     @property
     def keys_label(self) -> str:
         """The keys as text, such as "R" or ", or left"."""
         return " or ".join(key.upper() if len(key) == 1 else key for key in self.keys)
 
-
-CONTROLS = (
-    Control(Action.RESTART, ("r",), "Begin again", "begin again on this level"),
-    Control(Action.BACK, (",", "left"), "Back", "one iteration back, with all edits since"),
-    Control(Action.PAUSE, ("space",), "Pause", "run or pause"),
-    Control(Action.STEP, (".", "right"), "Step", "one iteration"),
-    Control(Action.SLOWER, ("-",), "Slower", "slower"),
-    Control(Action.FASTER, ("+", "="), "Faster", "faster"),
-    Control(Action.NEW_LEVEL, ("n",), "New level", "new level"),
-    Control(Action.POLICY, ("p",), "Policy", "choose another policy"),
-    Control(Action.LEVEL, ("m",), "Level", "choose another generator of levels"),
-    Control(Action.EDGES, ("e",), "Edges", "close the edges, or join them to a torus or a Moebius strip"),
-    Control(Action.WALLS, ("w",), "Draw walls", "draw or remove walls, and drag the ends"),
-    Control(Action.DAMAGE, ("d",), "Damage", "damage: scramble states"),
-    Control(Action.CHANNELS, ("c",), "Channels", "show or hide the channels"),
-    Control(Action.SAVE, ("s",), "Save", "save a picture, maze-0001.png"),
-    Control(Action.RECORD, ("g",), "Record", "begin or end recording a GIF, maze-0001.gif"),
-    Control(Action.HELP, ("?", "h"), "Keys", "show or hide this help"),
-    Control(Action.SCROLL_UP, ("page up", "up"), "", "channels further up; the mouse wheel too"),
-    Control(Action.SCROLL_DOWN, ("page down", "down"), "", "channels further down"),
-    Control(Action.CLOSE, ("escape",), "", "close help, list or enlarged channel; else quit"),
-    Control(Action.QUIT, ("q",), "", "quit"),
-)
 
 MOUSE = (
     ("drag", "draw walls from an empty tile, remove them from a wall; drag source and target"),

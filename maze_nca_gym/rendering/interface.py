@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from maze_nca_gym.rendering.controls import CONTROLS, MOUSE, Action, Request
+from maze_nca_gym.rendering.controls import MOUSE, Action, Request
 from maze_nca_gym.rendering.edits import DAMAGE_RADIUS, Edit, Place, Stroke, Tool, begin_stroke
 from maze_nca_gym.rendering.files import save_png
 from maze_nca_gym.rendering.frame import Snapshot
@@ -50,9 +50,9 @@ class Interface:
         self.edit: Edit | None = None
         self.choice = (Action.POLICY, "")
         self._menus = dict(menus)
-        self._controls = [control for control in CONTROLS if control.action not in left_out]
-        self._buttons = [control for control in self._controls if control.label]
-        self._keys = {key: control.action for control in self._controls for key in control.keys}
+        self._actions = [action for action in Action if action not in left_out]
+        self._buttons = [action for action in self._actions if action.label]
+        self._keys = {key: action for action in self._actions for key in action.keys}
         self._snapshot: Snapshot | None = None
         self.size = (1, 1)
         self._stroke: Stroke | None = None  # while the button is down on the maze
@@ -100,7 +100,7 @@ class Interface:
 
     def _layout(self) -> Layout:
         shown = self._viewed
-        widths = tuple(button_width(control.label) for control in self._buttons)
+        widths = tuple(button_width(action.label) for action in self._buttons)
         rows, cols, n_channels = *shown.tiles.shape, len(shown.channels)
         room = caption_of(shown.names)
         return window_layout(self.size, rows, cols, n_channels, self._show_channels, self._row_in_view, room, widths)
@@ -140,12 +140,12 @@ class Interface:
                 hint += f", {name} {values[tile]:.4g}" if index != shown else ""
         reach = DAMAGE_RADIUS if self._tool is Tool.DAMAGE else 0
         return Display(
-            buttons=tuple((control.label, pressed.get(control.action, False)) for control in self._buttons),
+            buttons=tuple((action.label, pressed.get(action, False)) for action in self._buttons),
             status=self._notice or hint,
             state=state,
             enlarged=self._enlarged,
             cursor=None if tile is None or self._menu or self._show_help else (*tile, reach),
-            help=(*((entry.keys_label, entry.hint) for entry in self._controls), *MOUSE) if self._show_help else (),
+            help=(*((action.keys_label, action.hint) for action in self._actions), *MOUSE) if self._show_help else (),
             menu="" if self._menu is None else f"{self._menu.name.lower()}: press one, or Esc",
             entries=tuple(self._menus.get(self._menu, ())) if self._menu else (),
             chosen=self._chosen,
@@ -215,7 +215,7 @@ class Interface:
         elif channel is not None:
             self._enlarged = None if channel == self._enlarged else channel
         elif button is not None and not tints:
-            self._act(self._buttons[button].action)
+            self._act(self._buttons[button])
         elif not tints and (tile := layout.maze.tile_at(row, col)) is not None:
             self._stroke, self._last = begin_stroke(self._viewed.tiles, tile, self._tool), tile
             self._edit(tile)

@@ -13,7 +13,6 @@ from tables import for_each
 
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.rendering import Action, Request, Snapshot, palette, snapshots
-from maze_nca_gym.rendering.controls import CONTROLS, Control
 from maze_nca_gym.rendering.edits import Damage, MoveEnd, Paint
 from maze_nca_gym.rendering.interface import Interface
 from maze_nca_gym.rendering.layout import menu_layout
@@ -57,8 +56,7 @@ def thumbnail(interface: Interface, channel: int) -> tuple[int, int]:
 
 
 def button(interface: Interface, action: Action) -> tuple[int, int]:
-    index = [control.action for control in interface._buttons].index(action)
-    box = interface._layout().buttons[index]
+    box = interface._layout().buttons[interface._buttons.index(action)]
     return box.top + 2, box.left + 2
 
 
@@ -67,34 +65,34 @@ def in_maze(interface: Interface) -> np.ndarray:
 
 
 def test_every_action_has_one_key_and_every_key_one_action(interface: Interface) -> None:
-    keys = [key for control in CONTROLS for key in control.keys]
+    keys = [key for action in Action for key in action.keys]
     assert len(set(keys)) == len(keys)
-    assert {control.action for control in CONTROLS} == set(Action)
+    assert all(action.keys for action in Action)
     assert all(interface.is_key(key) for key in keys)
     assert not interface.is_key("x")
 
 
-@for_each("control", CONTROLS)
-def test_every_key_has_an_effect(control: Control) -> None:
+@for_each("action", [*Action])
+def test_every_key_has_an_effect(action: Action) -> None:
     interface = made(of_shape(75, 18, 18))
-    if control.action is Action.SCROLL_UP:
+    if action is Action.SCROLL_UP:
         interface.scroll(1)
-    interface.press({Action.WALLS: "d", Action.DAMAGE: "w"}.get(control.action, ""))
+    interface.press({Action.WALLS: "d", Action.DAMAGE: "w"}.get(action, ""))
     names = ("request", "paused", "fps", "_tool", "_menu", "_show_help", "_show_channels", "_row_in_view", "_notice")
     before = [getattr(interface, name) for name in names]
-    interface.press(control.keys[0])
+    interface.press(action.keys[0])
     assert [getattr(interface, name) for name in names] != before
 
 
-@for_each("control", [control for control in CONTROLS if control.label])
-def test_a_button_has_the_effect_of_its_key(snapshot: Snapshot, control: Control) -> None:
+@for_each("action", [action for action in Action if action.label])
+def test_a_button_has_the_effect_of_its_key(snapshot: Snapshot, action: Action) -> None:
     by_key, by_button = made(snapshot), made(snapshot)
-    if control.action is Action.WALLS:
+    if action is Action.WALLS:
         for interface in (by_key, by_button):
             interface.press("d")
     before = by_key.picture()
-    by_key.press(control.keys[0])
-    by_button.click(*button(by_button, control.action))
+    by_key.press(action.keys[0])
+    by_button.click(*button(by_button, action))
     by_button.pointer = None
     for name in ("request", "paused", "fps", "_tool", "_menu", "_show_help", "_show_channels"):
         assert getattr(by_key, name) == getattr(by_button, name)
@@ -103,8 +101,7 @@ def test_a_button_has_the_effect_of_its_key(snapshot: Snapshot, control: Control
 
 def test_unsupported_requests_have_no_control(snapshot: Snapshot) -> None:
     interface = made(snapshot, menus={}, restarts=False)
-    actions = {control.action for control in interface._controls}
-    assert set(Action) - actions == {Action.RESTART, Action.EDGES, Action.POLICY, Action.LEVEL}
+    assert set(Action) - set(interface._actions) == {Action.RESTART, Action.EDGES, Action.POLICY, Action.LEVEL}
     for key in ("r", "e", "p", "m"):
         interface.press(key)
         assert interface.request is None
@@ -212,7 +209,7 @@ def test_75_channels_are_scrolled() -> None:
 def test_help_lists_every_control(interface: Interface) -> None:
     before = interface.picture()
     interface.press("h")
-    assert len(interface._display().help) >= len(CONTROLS)
+    assert len(interface._display().help) >= len(Action)
     assert not np.array_equal(before, interface.picture())
     interface.click(*tile(interface, 1, 2))  # a click closes it without an edit
     interface.pointer = None
