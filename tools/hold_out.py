@@ -13,7 +13,7 @@ import numpy as np
 
 from maze_nca_gym.mazes.benchmark_sets import original
 from maze_nca_gym.mazes.levels import level_hashes, orientations
-from maze_nca_gym.support.files import atomic_write
+from maze_nca_gym.support.files import write_file
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -32,8 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     tiles, _ = original.read_original("test", options.folder)
     hashes = np.unique(level_hashes(orientations(tiles)))
-    with atomic_write(options.out) as file:
-        file.write(hashes.astype("<u8").tobytes())
+    write_file(options.out, hashes.astype("<u8").tobytes())
     print(f"{options.out}: {len(hashes):,} hashes of {len(tiles):,} mazes")
 
 

@@ -41,7 +41,7 @@ from maze_nca_gym.mazes.relations import (
 )
 from maze_nca_gym.mazes.solvers import distances, shortest_path
 from maze_nca_gym.mazes.terms import Bits, Rule, Term, TileKind, TileView, Weighed
-from maze_nca_gym.support.files import atomic_write
+from maze_nca_gym.support.files import write_file
 
 FOLDER = PAGE / "policies"
 POLICIES = (
@@ -388,8 +388,7 @@ def write(folder: Path, contents: Mapping[str, bytes]) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
-        with atomic_write(folder / name) as file:
-            file.write(content)
+        write_file(folder / name, content)
     for path in folder.iterdir():
         if path.suffix in {Path(name).suffix for name in contents} and path.name not in contents:
             path.unlink()

@@ -19,7 +19,7 @@ from maze_nca_gym.agents.policies.guarantees import Guarantees
 from maze_nca_gym.agents.policies.pretrained import cards
 from maze_nca_gym.agents.training import TrainingConfig
 from maze_nca_gym.mazes.orders import split_order
-from maze_nca_gym.support.files import atomic_write
+from maze_nca_gym.support.files import write_file
 from maze_nca_gym.support.tables import Table
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -176,8 +176,7 @@ def main() -> None:
     """Replace the tables in the files."""
     for page in PAGES:
         text = written((DOCS / page).read_text(encoding="utf-8"))
-        with atomic_write(DOCS / page) as file:
-            file.write(text.encode())
+        write_file(DOCS / page, text.encode())
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ from maze_nca_gym.agents.policies.guarantees import Guarantees
 from maze_nca_gym.agents.policies.policy import subject_of
 from maze_nca_gym.agents.policies.weights import load_model, save_model
 from maze_nca_gym.agents.runs import read_metrics
-from maze_nca_gym.support.files import atomic_write
+from maze_nca_gym.support.files import write_file
 from maze_nca_gym.support.options import check
 
 FOLDER = Path(str(pretrained.__file__)).parent
@@ -117,8 +117,7 @@ def write_card(name: str, **changes: Any) -> None:
     card = read_card(name) if path.exists() else {}
     content = {**card, **{key: value for key, value in changes.items() if value is not None}}
     content = {key: content[key] for key in sorted(content, key=lambda k: ORDER.index(k) if k in ORDER else 99)}
-    with atomic_write(path) as file:
-        file.write((json.dumps(content, indent=2) + "\n").encode())
+    write_file(path, (json.dumps(content, indent=2) + "\n").encode())
 
 
 def publish_model(name: str, run: Path, description: str) -> None:

@@ -14,7 +14,7 @@ from maze_nca_gym.mazes.levels import LevelSet, Tiles
 from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, png_bytes, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.support import notebooks
-from maze_nca_gym.support.files import atomic_write, user_path
+from maze_nca_gym.support.files import user_path, write_file
 from maze_nca_gym.support.tables import Table
 
 from ..policies.policy import Policy
@@ -234,8 +234,7 @@ class Doubt:
                     self.model, failure.tiles, failure.correct, failure.iterations, f"{self.policy} fails"
                 )
                 paths.append(save_gif(folder / ANIMATION, frames, _FPS))
-        with atomic_write(folder / TEXT) as file:
-            file.write(self.text().encode())
+        write_file(folder / TEXT, self.text().encode())
         write_json(folder / RESULTS, {**self.to_json(), "versions": versions()})
         return [folder / RESULTS, folder / TEXT, *paths]
 

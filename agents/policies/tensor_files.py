@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from maze_nca_gym.support.files import OTHER_VERSION, atomic_write, validated_read
+from maze_nca_gym.support.files import OTHER_VERSION, validated_read, write_file
 from maze_nca_gym.support.transfer import on_host
 
 CHECKSUM = "sha256"
@@ -69,8 +69,7 @@ def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors:
     for key, tensor in tensors.items():
         _check_values(key, tensor)
     header = {**description, CHECKSUM: _digest(description, tensors)}
-    with atomic_write(path) as file:
-        file.write(to_bytes(tensors, {kind: json.dumps(header, sort_keys=True)}))
+    write_file(path, to_bytes(tensors, {kind: json.dumps(header, sort_keys=True)}))
 
 
 def load_tensors(

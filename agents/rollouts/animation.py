@@ -11,7 +11,7 @@ from maze_nca_gym.mazes.levels import LevelSet
 from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.rendering import gif_bytes
 from maze_nca_gym.support import notebooks
-from maze_nca_gym.support.files import atomic_write, path_of_format
+from maze_nca_gym.support.files import path_of_format, write_file
 
 from ..policies.policy import Policy
 from ..policies.registry import named_policy
@@ -34,10 +34,7 @@ class Animation:
 
     def save(self, path: str | Path) -> Path:
         """Write a GIF file, atomically, and return its path."""
-        path = path_of_format(path, ".gif")
-        with atomic_write(path) as file:
-            file.write(self.gif)
-        return path
+        return write_file(path_of_format(path, ".gif"), self.gif)
 
     def _repr_html_(self) -> str:
         """Return the GIF as an HTML image, which a notebook shows as the value of a cell."""

@@ -28,7 +28,7 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 from maze_nca_gym.mazes.levels import to_text
-from maze_nca_gym.support.files import atomic_write, path_of_format
+from maze_nca_gym.support.files import path_of_format, write_file
 from maze_nca_gym.support.options import OneOf, Shown, Stored, check, checked
 from maze_nca_gym.support.random_streams import rng_for
 
@@ -334,7 +334,4 @@ def export(
             wrong += ". If all its iterations are the same function, say so in its class: stationary_from = 0"
         raise ValueError(wrong)
     check_folder("the folder of --out", path.parent)
-    content = chosen.content(model, name)
-    with atomic_write(path) as file:
-        file.write(content)
-    return path
+    return write_file(path, chosen.content(model, name))

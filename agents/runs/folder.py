@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from maze_nca_gym import __version__
-from maze_nca_gym.support.files import atomic_write, os_error_context, remove_partial, validated_read
+from maze_nca_gym.support.files import os_error_context, remove_partial, validated_read, write_file
 from maze_nca_gym.support.options import check
 
 from .stopping import asked_to_stop
@@ -190,8 +190,7 @@ class RunFolder:
         self.lines = [] if counter is None else [line for line in self.lines if line[counter] <= done]
         self._describe(facts)
         if self.writes and (self.path / METRICS).exists():
-            with atomic_write(self.path / METRICS) as file:
-                file.write("".join(map(_to_text, self.lines)).encode())
+            write_file(self.path / METRICS, "".join(map(_to_text, self.lines)).encode())
 
     @contextmanager
     def loop(
@@ -476,6 +475,4 @@ def check_folder(option: str, folder: str | Path | None) -> None:
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON file atomically, so that readers never read an incomplete file."""
-    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
-    with atomic_write(path) as file:
-        file.write(text.encode())
+    write_file(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())

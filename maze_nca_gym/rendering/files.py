@@ -21,7 +21,7 @@ from PIL import Image
 
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.support.arrays import as_array, is_sequence
-from maze_nca_gym.support.files import atomic_write, path_of_format
+from maze_nca_gym.support.files import path_of_format, write_file
 
 _COLOURS = 255
 """Number of colours, one less than the palette's size, because the last index marks pixels that did not change."""
@@ -61,11 +61,7 @@ def save_png(path: str | Path, frame: Frame) -> Path:
         ValueError: another suffix, or a value that is not a frame.
         OSError: the file could not be written.
     """
-    path = path_of_format(path, ".png")
-    content = png_bytes(frame)
-    with atomic_write(path) as file:
-        file.write(content)
-    return path
+    return write_file(path_of_format(path, ".png"), png_bytes(frame))
 
 
 def png_bytes(frame: Frame) -> bytes:
@@ -92,10 +88,7 @@ def save_gif(path: str | Path, frames: Sequence[Frame], fps: float = 10.0) -> Pa
         ValueError: no frames, frames of several shapes, or a speed outside of (0, 50].
         OSError: the file could not be written.
     """
-    path, content = path_of_format(path, ".gif"), gif_bytes(frames, fps)
-    with atomic_write(path) as file:
-        file.write(content)
-    return path
+    return write_file(path_of_format(path, ".gif"), gif_bytes(frames, fps))
 
 
 def gif_bytes(frames: Sequence[Frame], fps: float = 10.0) -> bytes:

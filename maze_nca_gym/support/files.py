@@ -107,6 +107,17 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
             raise
 
 
+def write_file(path: Path, content: bytes) -> Path:
+    """Write a file atomically, and return its path.
+
+    Raises:
+        OSError: the file could not be written, as for `atomic_write`.
+    """
+    with atomic_write(path) as file:
+        file.write(content)
+    return path
+
+
 def _partial(path: Path) -> Path:
     """Return a random name for a temporary file in the same folder as another file."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gymnasium.error import DependencyNotInstalled
 
-from maze_nca_gym.support.files import atomic_write, path_of_format
+from maze_nca_gym.support.files import path_of_format, write_file
 from maze_nca_gym.support.names import printable
 
 if TYPE_CHECKING:
@@ -202,10 +202,7 @@ class Tabular(ABC):
         Raises:
             OSError: the file could not be written.
         """
-        path = path_of_format(path, ".csv")
-        with atomic_write(path) as file:
-            file.write(self.csv().encode())
-        return path
+        return write_file(path_of_format(path, ".csv"), self.csv().encode())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({repr(self.table()).removeprefix('Table(').replace('print', 'table().print')}"
