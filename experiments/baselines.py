@@ -24,19 +24,21 @@ from typing import Any, Literal
 
 import numpy as np
 import yaml
+from numpy.typing import ArrayLike
 from scipy.stats import trim_mean
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from maze_nca_gym.agents import evaluate, save_model
 from maze_nca_gym.agents.evaluation.drawing import COLOURS, count_axis, curve, figure, panels
-from maze_nca_gym.agents.evaluation.statistics import bootstrap
+from maze_nca_gym.agents.evaluation.statistics import Estimate
 from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolicy, make_path_vec
 from maze_nca_gym.agents.runs import DESCRIPTION, versions, write_json
 from maze_nca_gym.agents.training.optimisers import OPTIMISERS
 from maze_nca_gym.cli.reading import run_script
 from maze_nca_gym.mazes import validation_levels
 from maze_nca_gym.support.names import unknown_name
+from maze_nca_gym.support.options import check
 from maze_nca_gym.support.tables import Table
 
 from .cache import Record, all_cached
@@ -211,10 +213,25 @@ def by_chance(family: str, size: int) -> float:
     return float(np.mean(returns))
 
 
+def bootstrap(values: ArrayLike) -> Estimate:
+    """Return the interquartile mean of (N,) values with the 95 % percentile interval of 2,000 samples drawn with
+    replacement.
+
+    Raises:
+        ValueError: N is 0.
+    """
+    sample = np.asarray(values, np.float64)
+    check(len(sample) > 0, "an interval needs at least one value, got 0")
+    samples = sample[np.random.default_rng(0).integers(len(sample), size=(2000, len(sample)))]
+    return Estimate(
+        float(interquartile_mean(sample)), *np.quantile(interquartile_mean(samples), (0.025, 0.975)).tolist()
+    )
+
+
 def row(label: str, runs: list[Record]) -> list[str]:
     """Return a row of the table: the mean return on the test set, with its interval over seeds, and the times."""
     ends = np.array([run["curve"][-1] for run in runs])
-    reached = bootstrap(np.random.default_rng(0), [run["test"] for run in runs], interquartile_mean)
+    reached = bootstrap([run["test"] for run in runs])
     mean_return = reached.text(3, 1) if len(runs) > 1 else f"{reached.value:.3f}"
     wall = np.mean([run["wall_seconds"] for run in runs])
     return [label, mean_return, f"{ends[0, 0]:,.0f}", str(len(runs)), f"{ends[:, 1].mean():,.0f}", f"{wall:,.0f}"]
@@ -253,7 +270,7 @@ def draw(file: Path) -> Path:
             worst = 1.0
             for entry in (entry for entry in curves if (entry["family"], entry["size"]) == kind):
                 values = np.array([[value for _, value in run["curve"]] for run in entry["runs"]])
-                bands = [bootstrap(np.random.default_rng(0), at, interquartile_mean) for at in values.T]
+                bands = [bootstrap(at) for at in values.T]
                 middle, low, high = np.transpose([[band.value, band.low, band.high] for band in bands])
                 steps, n = [n_steps for n_steps, _ in entry["runs"][0]["curve"]], len(entry["runs"])
                 label = f"{entry['algorithm']}, {n} seed{'s' * (n > 1)}"

@@ -14,6 +14,7 @@ draws the true regret over the training.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -29,7 +30,7 @@ from torch import Tensor, nn
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.drawing import COLOURS, count_axis, curve, figure, panels
-from maze_nca_gym.agents.evaluation.statistics import fisher, spearman, student
+from maze_nca_gym.agents.evaluation.statistics import spearman, student
 from maze_nca_gym.agents.reinforcement import NCAActorCriticPolicy, make_path_vec
 from maze_nca_gym.agents.rollouts.iterating import rollout
 from maze_nca_gym.agents.rollouts.scores import encode
@@ -367,6 +368,16 @@ def table(first: str, of_rows: Mapping[str, Mapping[str, Sequence[float | None]]
     columns = [first, *next(iter(of_rows.values()))]
     rows = [[name, *(_cell(*cell) for cell in cells.items())] for name, cells in of_rows.items()]
     return Table(columns, rows).markdown() + "\n"
+
+
+def fisher(correlations: Sequence[float]) -> tuple[float, float] | None:
+    """Return the 95 % interval of the mean of some correlations by Student's t of Fisher's z, within -1 and 1.
+
+    None for fewer than three correlations, or if a correlation is -1 or 1, because its z is infinite.
+    """
+    if max(map(abs, correlations), default=1.0) >= 1 or (ends := student(np.arctanh(correlations))) is None:
+        return None
+    return math.tanh(ends[0]), math.tanh(ends[1])
 
 
 def _cell(column: str, results: Sequence[float | None]) -> str:

@@ -19,7 +19,7 @@ from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.automata.networks.certificate import certify
 from maze_nca_gym.agents.automata.proving.proof import mistakes
 from maze_nca_gym.agents.automata.shipped.gallery import REACHABLE
-from maze_nca_gym.agents.evaluation.statistics import deviation, fisher, mean, spearman, student
+from maze_nca_gym.agents.evaluation.statistics import deviation, mean, spearman, student
 from maze_nca_gym.mazes import exchange, mutation, scoring, solvers
 from maze_nca_gym.mazes.levels import level_hashes, one_hot, parse, to_text
 from maze_nca_gym.mazes.loading import load_levels
@@ -69,7 +69,7 @@ def observed(**changes: Any) -> dict[str, Any]:
         lambda: VEC.step(masked([STATE, STATE])),
         lambda: VEC.reset(options={"reset_mask": masked([True, True])}),
         lambda: load("shortest-path-bfs").predict(observed(state=masked(observed()["state"]))),
-        *(partial(function, masked([0.1, 0.5, 0.9])) for function in (mean, deviation, student, fisher)),
+        *(partial(function, masked([0.1, 0.5, 0.9])) for function in (mean, deviation, student)),
         lambda: spearman([1, 2, 3], masked([1, 2, 3])),
         lambda: of_each(masked)(MAZE[None]),
         lambda: save_arrays(Path("none.npz"), {"tiles": masked(MAZE)}),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -113,39 +112,6 @@ def student(values: ArrayLike) -> tuple[float, float] | None:
 
     spread = float(stdtrit(len(sample) - 1, 0.975)) * error
     return float(sample.mean()) - spread, float(sample.mean()) + spread
-
-
-def bootstrap(
-    rng: np.random.Generator,
-    values: ArrayLike,
-    statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    n_samples: int = 2000,
-) -> Estimate:
-    """Return a statistic of (N,) values with the 95 % percentile interval of samples drawn with replacement.
-
-    Args:
-        rng: draws the samples.
-        values: (N,) numbers.
-        statistic: a function of (..., N) float64 samples that returns their (...) statistics, such as a mean over the
-            last axis.
-        n_samples: the number of samples.
-
-    Raises:
-        ValueError: N is 0.
-    """
-    sample = np.asarray(values, np.float64)
-    resampled = statistic(sample[rng.integers(_count(sample), size=(n_samples, len(sample)))])
-    return Estimate(float(statistic(sample)), *np.quantile(resampled, (0.025, 0.975)).tolist())
-
-
-def fisher(correlations: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95 % interval of the mean of some correlations by Student's t of Fisher's z, within -1 and 1.
-
-    None for fewer than three correlations, or if a correlation is -1 or 1, because its z is infinite.
-    """
-    if max(map(abs, correlations), default=1.0) >= 1 or (ends := student(np.arctanh(correlations))) is None:
-        return None
-    return math.tanh(ends[0]), math.tanh(ends[1])
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float | None:

@@ -16,7 +16,6 @@ pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
 from experiments import baselines
 from experiments.cache import cached
 from maze_nca_gym.agents.evaluation.leaderboard.entrants import learned_from
-from maze_nca_gym.agents.evaluation.statistics import bootstrap
 from tools.publish_model import origin
 
 
@@ -69,7 +68,7 @@ def test_the_picture_and_the_table_show_the_file_of_results(
     assert [len(entry["runs"]) for entry in curves] == [5, 4]
     for entry in curves:
         tests = [run["test"] for run in entry["runs"]]
-        estimate = bootstrap(np.random.default_rng(0), tests, baselines.interquartile_mean)
+        estimate = baselines.bootstrap(tests)
         name = "`ppo-nca`" + ", one epoch, float32" * (len(tests) == 4)
         assert f"{name} | {estimate.text(3, 1)} | 2,000,384 | {len(tests)} |" in page
     copied = tmp_path / "baselines.json"
@@ -108,8 +107,8 @@ def test_invalid_hyperparameters(content: str, tmp_path: Path) -> None:
 def test_interquartile_means_and_their_intervals() -> None:
     values: Any = np.random.default_rng(0).random((4, 10))
     np.testing.assert_allclose(baselines.interquartile_mean(values), np.sort(values)[:, 2:8].mean(axis=1))
-    estimate = bootstrap(np.random.default_rng(0), values[0], baselines.interquartile_mean)
+    estimate = baselines.bootstrap(values[0])
     assert estimate.low < estimate.value < estimate.high
-    of_one = bootstrap(np.random.default_rng(0), [3.0], baselines.interquartile_mean)
+    of_one = baselines.bootstrap([3.0])
     assert of_one.parts() == {"value": 3, "low": 3, "high": 3}
-    refused("at least one", bootstrap, np.random.default_rng(0), [], baselines.interquartile_mean)
+    refused("at least one", baselines.bootstrap, [])

@@ -72,3 +72,14 @@ def test_same_seed_same_play(played):
     play, tiles = played
     again = regret.play(regret.make_agent(0, as_drawn), tiles, 2, seed=3)
     np.testing.assert_array_equal(again.rewards, play.rewards)
+
+
+def test_intervals_of_correlations_agree_with_fisher():
+    values = [-0.10, -0.95, 0.80]
+    low, high = regret.fisher(values)
+    z = np.arctanh(values)
+    expected = np.tanh(z.mean() + np.array([-1, 1]) * 4.302653 * z.std(ddof=1) / np.sqrt(3))
+    assert (low, high) == pytest.approx(tuple(expected))
+    assert -1 < low < high < 1
+    assert regret.student(values)[0] < -1  # beyond the range of correlations
+    assert regret.fisher([0.5, 0.6]) is regret.fisher([0.5, 0.6, 1.0]) is regret.fisher([]) is None
