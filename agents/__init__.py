@@ -20,7 +20,7 @@ if Path(__file__).parent.resolve() not in [
 ]:
     raise ImportError(
         f"maze_nca_gym is imported from {maze_nca_gym.__path__[0]}, but maze_nca_gym.agents from {__path__[0]}, a "
-        "second copy: install the one that you mean (pip install -e), in an environment of its own if both are needed"
+        "second copy: install the one that you mean (pip install -e), in a separate environment if you need both"
     )
 
 if TYPE_CHECKING:

@@ -369,7 +369,9 @@ class TestPopulations:
 
     def test_files_without_a_population(self, tmp_path: Path) -> None:
         for name in (tmp_path / "none.npz", "FourRooms"):
-            with pytest.raises(ValueError, match=f"population='{name}' is no file; it must be a LevelPopulation, or"):
+            with pytest.raises(
+                ValueError, match=f"population='{name}' is not a file; it must be a LevelPopulation, or"
+            ):
                 AdversarialEvolution(bare(), name)
         with pytest.raises(ValueError, match=r"population must be a LevelPopulation, or the path .*, got int"):
             AdversarialEvolution(bare(), 3)  # type: ignore[arg-type]

@@ -228,8 +228,8 @@ class TestOriginal:
         actual = hashlib.sha256(changed.tobytes()).hexdigest()
         for damage, message in (
             (lambda: None, rf"{file} is not of the original Maze-Hard: .* must be {expected}, and is {actual}"),
-            (lambda: np.save(path, np.array([{}]), allow_pickle=True), rf"{file} is not of .*: it is no array"),
-            (lambda: path.write_bytes(b"\x93NUMPY"), rf"{file} is not of .*: it is no array"),
+            (lambda: np.save(path, np.array([{}]), allow_pickle=True), rf"{file} is not of .*: it is not an array"),
+            (lambda: path.write_bytes(b"\x93NUMPY"), rf"{file} is not of .*: it is not an array"),
         ):
             damage()
             refused(message, original.read_original, "test", folder)

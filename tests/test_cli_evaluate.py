@@ -274,8 +274,8 @@ class TestIterations:
     def test_only_model_files_with_a_choice_can_store_it(self):
         save_model(learned(n_iterations=3, shared_weights=False), "unshared")
         for policy, more, message in [
-            ("nca-shortest-path", {}, "stores its result in model files .*, and nca-shortest-path is no such file"),
-            ("symmetrised:unshared.safetensors", {}, "and symmetrised:unshared.safetensors is no such file"),
+            ("nca-shortest-path", {}, "stores its result in model files .*, and nca-shortest-path is not such a file"),
+            ("symmetrised:unshared.safetensors", {}, "and symmetrised:unshared.safetensors is not such a file"),
             ("unshared.safetensors", {}, "cannot choose for unshared.safetensors, whose iterations are fixed: 3"),
             ("unshared.safetensors", {"steps": 3}, "for families of levels, without levels or steps"),
             (Symmetrised(load("nca-shortest-path-small")), {}, "and Symmetrised runs a network in 8 passes"),

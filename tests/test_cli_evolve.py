@@ -272,7 +272,7 @@ class TestFamilies:
 
     def test_levels_without_a_family(self, capsys):
         assert main(["levels", "show", "FourRooms", "--family"]) == 2
-        assert "FourRooms is no population of levels, so its levels have no families" in capsys.readouterr().err
+        assert "FourRooms is not a population of levels, so its levels have no families" in capsys.readouterr().err
         LevelSet(load_levels("FourRooms").tiles).save("set.npz")
         assert main(["levels", "show", "set.npz", "--family"]) == 2
         assert "set.npz is not a readable population file" in capsys.readouterr().err

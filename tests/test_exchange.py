@@ -259,9 +259,9 @@ class TestFiles:
                 "S.T",
                 "no file of levels, whose names end in .txt, .csv, .map, .scen, .npz, .npy, .json, .png, .zanj",
             ),
-            ("x.gif", "S.T", "x.gif is no file of levels, whose names end in .txt"),
+            ("x.gif", "S.T", "x.gif is not a file of levels, whose names end in .txt"),
             ("x.PNG", "S.T", "x.PNG is no picture of a maze: it must be a PNG file of at most 16,777,216 pixels"),
-            ("x.npy", "S.T", "x.npy is no array of levels: it is no array of numbers"),
+            ("x.npy", "S.T", "x.npy is not an array of levels: it is not an array of numbers"),
             ("x.zanj", "S.T", "x.zanj is no data set of maze-dataset: it is no archive of JSON and arrays"),
             ("x.json", "S.T", "x.json is no JSON file of levels"),
             ("x.json", "[" * 10**5, "x.json is no JSON file of levels"),
@@ -375,9 +375,9 @@ class TestFiles:
             "red.png": r"the colour \(255, 0, 0\) at \(0, 0\) is not near black, white, blue and green",
             "large.png": "at most 16,777,216 pixels, got 5,000 x 5,000",
             "cut.png": "cut.png is no picture of a maze: it is damaged",
-            "object.npy": "object.npy is no array of levels",
+            "object.npy": "object.npy is not an array of levels",
             "object.zanj": "object.zanj is no data set of maze-dataset: it is no archive of JSON and arrays",
-            "claim.npy": "claim.npy is no array of levels",
+            "claim.npy": "claim.npy is not an array of levels",
         }.items():
             refused(message, load_levels, tmp_path / file)
 

@@ -119,7 +119,7 @@ def one_less(array: Any) -> Any:
 
 DAMAGES: dict[str, tuple[Callable[[Arrays, Arrays], Any], str]] = {
     "another version": (stating("format", 2), "its format is 2, this version reads 1"),
-    "no population": (stating("kind", "models"), "it is no population of levels"),
+    "no population": (stating("kind", "models"), "it is not a population of levels"),
     "no clock": (lambda arrays, state: state.pop("clock"), "clock must be of type int, got None"),
     "clock": (stating("clock", -1), "clock must be from 0 to 4,611,686,018,427,387,904, got -1"),
     "next_id": (stating("next_id", 3), "record_id is not below next_id"),
@@ -211,4 +211,4 @@ def test_other_files(kind: str, tmp_path: Path) -> None:
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"missing\.npz"):
         LevelPopulation.load(tmp_path / "missing.npz")
-    refused("is not a readable population file: it is no regular file", LevelPopulation.load, tmp_path)
+    refused("is not a readable population file: it is not a regular file", LevelPopulation.load, tmp_path)

@@ -414,7 +414,10 @@ ENDLESS = levels_to_test("random", 6, "diameter", 4)
         ),
         (lambda: maze_nca_gym.register_environment("MazeWrong-v0", "diametre", 9), "Did you mean 'diameter'"),
         (lambda: maze_nca_gym.register_environment("MazeWrong-v0", "diameter", 0), "max_episode_steps .*>= 1"),
-        (lambda: find_task("diameter").generate(None, 1, 4, endpoints=True), "endpoints is no option here: the task"),
+        (
+            lambda: find_task("diameter").generate(None, 1, 4, endpoints=True),
+            "endpoints is not an option here: the task",
+        ),
         (lambda: NCA(2, 2, task="shortest-path"), "n_tiles must be at least 4 for the task shortest-path, got 2"),
         (lambda: measure(load("shortest-path-bfs"), ENDLESS), "for the task 'shortest-path'"),
     ],

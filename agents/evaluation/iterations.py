@@ -72,7 +72,9 @@ def keep_iterations(
     files = {name: source for name, source in sources.items() if isinstance(source, str)}
     for file in files.values():
         is_file = file.lower().endswith(MODEL_FILE) and Path(file).is_file()
-        check(is_file, f"find_iterations stores its result in model files (*{MODEL_FILE}), and {file} is no such file")
+        check(
+            is_file, f"find_iterations stores its result in model files (*{MODEL_FILE}), and {file} is not such a file"
+        )
     for name, policy in policies.items():
         stated = policy.max_steps or policy.guarantees.bound
         check(stated is None, f"find_iterations cannot choose for {name}, whose iterations are fixed: {stated}")

@@ -200,7 +200,7 @@ def find_policy(name: str) -> PolicyInfo:
         raise ValueError(f"{name} is a folder, not a policy; {inside}")
     if name not in _POLICIES:
         if os.path.isfile(name):
-            raise ValueError(f"{name} is no model file, as `save_model` writes them (*{MODEL_FILE})")
+            raise ValueError(f"{name} is not a model file, as `save_model` writes them (*{MODEL_FILE})")
         raise ValueError(unknown_name("policy", name, _POLICIES, f", module:class, or a model file (*{MODEL_FILE})"))
     return _POLICIES[name]
 

@@ -107,7 +107,7 @@ def load_tensors(
                 check(header, specs)
                 tensors = {key: file.get_tensor(key) for key in slices}
         except SafetensorError as error:
-            raise ValueError(f"it is no safetensors file, or a damaged one ({error})") from error
+            raise ValueError(f"it is not a safetensors file, or it is damaged ({error})") from error
         for key, tensor in tensors.items():
             _check_values(key, tensor)
         description = {key: value for key, value in header.items() if key != CHECKSUM}

@@ -346,7 +346,7 @@ def read_metrics(path: Path, counter: str = "update") -> list[Line]:
         if is_line:
             lines.append({name: math.nan if value is None else value for name, value in values.items()})
         elif number < len(texts):
-            raise ValueError(f"{path}, line {number} is no line of metrics; mend or remove the file")
+            raise ValueError(f"{path}, line {number} is not a line of metrics; correct or remove the file")
     return lines
 
 

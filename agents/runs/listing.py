@@ -121,7 +121,7 @@ def _read(path: Path, folder: Path) -> _Run | None:
                 check(isinstance(scores, Mapping), f"its figures must have names, got {scores!r:.60}")
                 check(all(map(math.isfinite, scores.values())), "its figures must be finite numbers")
         wrong = next((value for value in scores.values() if type(value) not in (int, float)), None)
-        check(wrong is None, f"{path} has a score that is no number: {wrong!r:.60}")
+        check(wrong is None, f"{path} has a score that is not a number: {wrong!r:.60}")
     except (ValueError, OSError) as error:
         is_run = os.path.lexists(path / METRICS) or (isinstance(about, Mapping) and about.get("counter") is not None)
         return _Run(name, "", DAMAGED, f"{DAMAGED}: {error}", {}, {}) if is_run else None

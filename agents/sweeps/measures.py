@@ -95,7 +95,7 @@ class Measures:
         for wanted in (*(measures.metrics or ()), *sets, *measures.benchmarks):
             can = any(name.startswith(f"{wanted} ") or name.endswith(f" {wanted}") for name in names)
             have = ", ".join(sorted(names)) or "nothing"
-            check(can, f"measure: no run can give {wanted!r}; what runs can give: {have}")
+            check(can, f"measure: no run can give {wanted!r}; runs can give: {have}")
         return measures
 
     @property

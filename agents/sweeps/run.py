@@ -175,7 +175,7 @@ class Launch(NamedTuple):
                 raise ValueError(f"submit takes words such as timeout_min=600, got {word!r}")
             parameters[match[1]] = int(match[2]) if re.fullmatch(r"\d+", match[2]) else match[2]
         is_alone = number_in_environment("WORLD_SIZE") < 2
-        check(is_alone, "a sweep starts processes of its own: start it without torchrun")
+        check(is_alone, "a sweep starts its own processes: start it without torchrun")
         device = None if self.launcher == "slurm" else find_workers(self.device).device
         gpus: list[str] = []  # values of `VISIBLE_GPUS`, one for each GPU of this machine over which runs are spread
         if device is not None and device.type == "cuda":

@@ -327,7 +327,10 @@ def _sweep(content: Mapping[str, Any]) -> Sweep:
     known = {*OPTIONS, "preset"}
     for name, options in rows:
         is_short, preset = 0 < len(as_folder(name).encode()) <= LONGEST, options["preset"]
-        check(is_short, f"the name of a row, which is that of a folder, must have 1 to {LONGEST} bytes, got {name!r}")
+        check(
+            is_short,
+            f"the name of a row is also the name of a folder, and must have 1 to {LONGEST} bytes, got {name!r}",
+        )
         check(isinstance(preset, str), f"row {name!r}: preset must be the name of one, got {preset!r}")
         known |= {*options_of_model({**PRESETS.find(preset), **options}.get("model"))}
     for place, names in described.places.items():

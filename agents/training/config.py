@@ -147,7 +147,7 @@ class TrainingConfig(
             least = self.n_shown + 2 * bool(self.model_options.get("max_pool"))
             check(shapes.n_channels >= least, f"guidance needs at least {least} channels, got {shapes.n_channels}")
         is_start = self.start_from is not None or not self.model_options.get("n_frozen")
-        check(is_start, "n_frozen channels are those of a network: set start_from")
+        check(is_start, "n_frozen counts channels of another network: set start_from")
         if self.start is not None:
             begin_with(shapes, self.start, str(self.start_from))  # raises ValueError if the network does not fit
         one_size = f"a model of class {model} is built for one size, got sizes {sizes}"

@@ -49,7 +49,7 @@ def begin_with(model: Policy, start: Policy, name: str) -> None:
     has = f"{name} has a kernel_size of {theirs.kernel_size} and cut_corners {cut_corners}"
     check(same_taps, f"{has}: so must the model")
     n = start.n_channels
-    check(n_frozen in (0, n), f"{name} has {n} channels: so many must be frozen, got n_frozen {n_frozen}")
+    check(n_frozen in (0, n), f"{name} has {n} channels: exactly these must be frozen, got n_frozen {n_frozen}")
     for option in ("max_pool", "pool_before_activation", *(("state_limit", "sees_inputs") if n_frozen else ())):
         value = getattr(theirs, option)
         check(getattr(ours, option) == value, f"{name} has {option} {value}: so must the model")

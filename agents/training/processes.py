@@ -64,7 +64,7 @@ class FabricWorkers(Workers):
             ) from error
         accelerator, here = torch.device(device).type, number_in_environment("LOCAL_WORLD_SIZE")
         if accelerator != "cpu" and device != "cuda":
-            raise ValueError(f"torchrun gives each process a GPU of its own: use --device cuda, not {device}")
+            raise ValueError(f"torchrun gives each process its own GPU: use --device cuda, not {device}")
         if accelerator == "cuda" and here > (n_gpus := torch.cuda.device_count()):
             raise ValueError(
                 f"torchrun started {here} processes, but torch finds {n_gpus} GPUs here: use --nproc-per-node {n_gpus}"

@@ -190,5 +190,7 @@ def load_population(source: str) -> LevelPopulation:
     """
     with pack_file(source) if source in list_packs() else nullcontext(Path(source)) as path:
         if not path.is_file():
-            raise ValueError(f"{source} is no population of levels, so its levels have no families; evolve makes some")
+            raise ValueError(
+                f"{source} is not a population of levels, so its levels have no families; evolve makes some"
+            )
         return LevelPopulation.load(path)

@@ -164,7 +164,7 @@ def from_maze_dataset(mazes: Any) -> Tiles:
     try:
         iterator = iter(mazes)
     except TypeError as error:
-        raise ValueError(f"{type(mazes).__name__} is no maze of maze-dataset, and no sequence of these") from error
+        raise ValueError(f"{type(mazes).__name__} is neither a maze of maze-dataset nor a sequence of these") from error
     return stack_levels(_in_turn(_from_lattice, iterator))
 
 
@@ -252,7 +252,7 @@ def load_npy(path: str | Path) -> LevelSet:
         ValueError: the file has other content.
         OSError: the file is missing or cannot be read.
     """
-    with validated_read(path, "is no array of levels"):
+    with validated_read(path, "is not an array of levels"):
         return _read(mapped_array(path), path)  # which copies it once its kind and shape are known
 
 
@@ -276,13 +276,13 @@ def load_zanj(path: str | Path) -> LevelSet:
                     return np.lib.format.read_array(content, allow_pickle=False)
                 return [*map(json.loads, content)] if name.endswith(".jsonl") else json.load(content)
         except Exception as error:  # from NumPy, json or any of zipfile's decompressors
-            raise ValueError("it is no archive of JSON and arrays (.zanj), or a damaged one") from error
+            raise ValueError("it is not an archive of JSON and arrays (.zanj), or it is damaged") from error
 
     with validated_read(path, "is no data set of maze-dataset"), user_path(path).open("rb") as file:
         try:
             archive = zipfile.ZipFile(file)
         except Exception as error:
-            raise ValueError("it is no archive of JSON and arrays (.zanj), or a damaged one") from error
+            raise ValueError("it is not an archive of JSON and arrays (.zanj), or it is damaged") from error
         with archive:
             content = part(archive, "__zanj__.json", 1 << 20)
 

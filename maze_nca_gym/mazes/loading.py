@@ -130,7 +130,7 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike, task: str | Task = "s
         if suffix == TEXT:
             return load_text(name, letters)
         if suffix not in _READERS:
-            raise ValueError(f"{name} is no file of levels, whose names end in {', '.join((TEXT, *_READERS))}")
+            raise ValueError(f"{name} is not a file of levels, whose names end in {', '.join((TEXT, *_READERS))}")
         return _READERS[suffix](name)
     drawing = name.replace(r"\n", "\n")  # as a shell passes it
     if set(drawing) <= {*letters, PATH_GLYPH, " ", "\n"} and drawing.strip() and not os.path.exists(name):

@@ -785,7 +785,7 @@ def _read(who: str, rule: Callable[..., Truth], names: Sequence[str]) -> Term:
     for name in names:
         check(
             may_be_relation(name),
-            f"a relation needs a name like that of a variable, and none of {', '.join(RESERVED)}, which name numbers "
+            f"a relation needs a name like a variable's, and none of {', '.join(RESERVED)}, which name numbers "
             f"of every proof, got {name!r}",
         )
     term = term_of(rule, names, f"the rule of {who}")

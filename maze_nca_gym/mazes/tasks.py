@@ -153,7 +153,9 @@ class Task:
             )
         check_count(f"n_channels of the task {self.name!r}", self.n_channels, len(self.answers))
         if len(self.answers) > 1 and self.rank is not None:
-            raise ValueError(f"a rank is for answers of one channel; those of {self.name!r} have {len(self.answers)}")
+            raise ValueError(
+                f"a rank is for answers of one channel, but the answers of {self.name!r} have {len(self.answers)}"
+            )
         if (self.guidance is None) != (not self.guided):
             raise ValueError(f"guidance and guided, the names of its channels, need each other, got {self.guided}")
         if not all(isinstance(kind, Kind) for kind in self.kinds) or self.kinds[:2] != KINDS[:2]:
@@ -452,7 +454,7 @@ class Task:
                 allow.
         """
         if "endpoints" in options:
-            raise ValueError(f"endpoints is no option here: the task {self.name!r} decides it")
+            raise ValueError(f"endpoints is not an option here: the task {self.name!r} decides it")
         return self.marked(rng, generate(rng, n, size, generator, endpoints=self.has_endpoints, **options))
 
     def marked(self, rng: np.random.Generator, tiles: Tiles) -> Tiles:

@@ -187,7 +187,7 @@ def validated_read(path: str | Path, complaint: str) -> Iterator[None]:
     """
     path = user_path(path)
     if path.exists() and not path.is_file():
-        raise ValueError(f"{path} {complaint}: it is no regular file")
+        raise ValueError(f"{path} {complaint}: it is not a regular file")
     try:
         with os_error_context(path):
             yield
@@ -245,7 +245,7 @@ def mapped_array(path: str | Path) -> NDArray[Any]:
     except OSError:
         raise
     except Exception as error:  # NumPy parses the header as a Python literal, which can fail in many ways
-        raise ValueError("it is no array of numbers (.npy), or a damaged one") from error
+        raise ValueError("it is not an array of numbers (.npy), or it is damaged") from error
 
 
 def load_arrays(path: str | Path, names: Iterable[str], others: bool = False) -> dict[str, NDArray[Any]]:
@@ -273,7 +273,7 @@ def load_arrays(path: str | Path, names: Iterable[str], others: bool = False) ->
                     with archive.open(stored[name]) as member:
                         arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
         except Exception as error:  # from NumPy, zipfile or any of its decompressors
-            raise ValueError("it is no archive of arrays (.npz), or a damaged one") from error
+            raise ValueError("it is not an archive of arrays (.npz), or it is damaged") from error
     for name in large:
         raise ValueError(f"{name} unpacks to {sizes[stored[name]]:,} bytes, at most {MOST_UNPACKED:,} are read")
     if (unknown := stored.keys() - names) and not others:

@@ -321,7 +321,7 @@ def named_like_a_helper():
         (lambda: of(parity, path=parity, heals=True), "the rule of PATH in tried is no weighted sum of what it reads"),
         (
             lambda: of(many, neighbourhood=9, heals=True),
-            "in tried is no threshold of a sum, and tells 1,562,500 patches apart; at most",
+            "in tried is not a threshold of a sum, and distinguishes 1,562,500 patches; at most",
         ),
         (lambda: of(alternatives, heals=True), "BIT in tried is not an alternating sum of at most 12 thresholds"),
         (

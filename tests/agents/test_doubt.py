@@ -443,7 +443,7 @@ class TestPoliciesOfOnesOwn:
         assert np.array_equal(again.failure.tiles, result.failure.tiles)
         assert shlex.split(again.command)[:3] == ["maze-nca-gym", "play", str(file)]
         agent.save(tmp_path / "agent.zip")  # a pickle, which no command reads
-        refused("is no model file, as `save_model` writes them", doubt, tmp_path / "agent.zip")
+        refused("is not a model file, as `save_model` writes them", doubt, tmp_path / "agent.zip")
 
 
 class TestCtrlC:

@@ -110,8 +110,8 @@ def flipped(at):
 
 
 WRONG_STATES = {
-    "text": (lambda content: b"no state", "it is no safetensors file, or a damaged one"),
-    "cut off": (lambda content: content[:-8], "it is no safetensors file, or a damaged one"),
+    "text": (lambda content: b"no state", "it is not a safetensors file, or it is damaged"),
+    "cut off": (lambda content: content[:-8], "it is not a safetensors file, or it is damaged"),
     "flipped bit": (flipped(-9), "its checksum is wrong: it was damaged after it was written"),
     "negative count": (partial(rewritten, drawn=-1), "its iterations must be 0 <= drawn <= still, got -1 and 52"),
     "count that is no integer": (partial(rewritten, still=52.5), "its iterations must be"),

@@ -202,9 +202,9 @@ class TestPredictions:
             (np.ones((11, 9, 9), np.uint8), r"it must have 12 mazes of 81 tokens, got shape \(11, 9, 9\)"),
             (np.ones((12, 81)), r"it must contain integers \(N, 81\), got float64 of shape \(12, 81\)"),
             (np.zeros((12, 81), np.int8), "maze 0: a token is a number from 1 to 5, got 0"),
-            (np.array([{}], dtype=object), "it is no array of numbers"),
+            (np.array([{}], dtype=object), "it is not an array of numbers"),
             *[
-                (b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header, "it is no array")
+                (b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header, "it is not an array")
                 for header in (b"{'descr': '<i8', 'shape'", b"\xff" * 20, b"[" * 90, b"  \n x", b"", b"{(}")
             ],
         ],

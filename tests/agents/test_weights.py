@@ -91,7 +91,7 @@ def test_other_files(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nothing\.safetensors"):
         load_model(tmp_path / "nothing.safetensors")
     for no_file in (tmp_path, "/dev/null"):
-        refused(f"{no_file} is not a readable model file: it is no regular file", load_model, no_file)
+        refused(f"{no_file} is not a readable model file: it is not a regular file", load_model, no_file)
     path = tmp_path / "weights.safetensors"
     torch.save({"weights": torch.zeros(1)}, path)
     refused("is not a readable model file", load_model, path)
@@ -182,7 +182,9 @@ def test_other_names_of_weights(tmp_path, rename, message):
 
 def test_a_file_of_another_kind_is_not_called_an_unknown_policy(tmp_path):
     torch.save({}, tmp_path / "model.pt")
-    with pytest.raises(ValueError, match=r"model.pt is no model file, as `save_model` writes them \(\*.safetensors\)$"):
+    with pytest.raises(
+        ValueError, match=r"model.pt is not a model file, as `save_model` writes them \(\*.safetensors\)$"
+    ):
         load(str(tmp_path / "model.pt"))
 
 

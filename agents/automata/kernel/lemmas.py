@@ -376,5 +376,5 @@ def printed_theorem(proof: Proof) -> str:
     """
     if proof.verdict not in ("correct", "characterised"):
         name = proof.automaton.name
-        raise NotCovered(f"Coq proves what z3 proves first; of the signals and answers of {name} nothing is proven")
+        raise NotCovered(f"Coq proves what z3 proves first; nothing is proven about the signals and answers of {name}")
     return Guide(proof).text()

@@ -269,7 +269,7 @@ def _restore(
             check(names == [TENSOR], f"it must have one tensor, {TENSOR!r}, got {', '.join(names) or 'none'}")
             signals = file.get_slice(TENSOR)
         except SafetensorError as error:
-            raise ValueError(f"it is no safetensors file, or a damaged one ({error})") from error
+            raise ValueError(f"it is not a safetensors file, or it is damaged ({error})") from error
         for part, subject, use in (("rules", "other rules", "this automaton"), ("maze", "another maze", "this maze")):
             check(facts[part] == about[part], f"it has the state of {subject}: use another folder for {use}")
         dtype, size = signals.get_dtype(), signals.get_shape()

@@ -302,9 +302,9 @@ def nested(automaton: Automaton, signal: IntEnum) -> tuple[Sum, ...]:
     cases, sums = cases_of(automaton, automaton.terms[signal]), list[Sum]()
     if len(cases.on) > MOST_SPLIT:
         raise NotCovered(
-            f"the rule of {signal.name} in {automaton.name} is no threshold of a sum, and tells {len(cases.on):,} "
-            f"patches apart; at most {MOST_SPLIT:,} are split: compute it in two iterations, with a signal for each of "
-            "its parts"
+            f"the rule of {signal.name} in {automaton.name} is not a threshold of a sum, and distinguishes "
+            f"{len(cases.on):,} patches; at most {MOST_SPLIT:,} are split: compute it in two iterations, with a signal "
+            "for each of its parts"
         )
     left, within = cases.on, np.ones(len(cases.on), bool)
     for _ in range(MOST_PARTS):

@@ -116,7 +116,7 @@ class Prover:
             (automaton.neighbourhood != 5, "it reads tiles at corners, which graphs do not have"),
             (agreed, f"{', '.join(agreed)} are the same everywhere on connected graphs alone"),
         ):
-            check(self._is_grid or not wrong, f"nothing of {automaton.name} can be proven on {on}: {what}")
+            check(self._is_grid or not wrong, f"nothing about {automaton.name} can be proven on {on}: {what}")
         self._z3 = Z3()
         self._automaton, self._theorem, self._n_unsaid = automaton, theorem, 0
         self._places = [moved(CENTRE, tap) for tap in automaton.taps]

@@ -194,7 +194,7 @@ def _find_population(
         try:
             population = LevelPopulation.load(population)
         except FileNotFoundError as error:
-            raise ValueError(f"population={str(population)!r} is no file; it must be {_ALLOWED}") from error
+            raise ValueError(f"population={str(population)!r} is not a file; it must be {_ALLOWED}") from error
     if not isinstance(population, LevelPopulation):
         raise ValueError(f"population must be {_ALLOWED}, got {type(population).__name__}")
     task, shape = population.config.task, population.tiles.shape[1:]

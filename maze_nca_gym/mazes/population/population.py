@@ -255,7 +255,7 @@ class LevelPopulation:
         self._check_levels(candidates.tiles)
         if (candidates.parents >= self._next_id).any():
             raise ValueError(
-                f"these are no offspring of this population: it never had a level {candidates.parents.max()}"
+                f"these are not offspring of this population: it never had a level {candidates.parents.max()}"
             )
         measured = as_measurements(fitness, complete, len(candidates))
         hashes = level_hashes(candidates.tiles)

@@ -49,7 +49,7 @@ def check_stored(arrays: Mapping[str, NDArray[Any]], state: Any) -> PopulationCo
         ValueError: the state is of no population, or of another version, or the arrays do not fit it.
     """
     if not isinstance(state, dict) or state.get("kind") != KIND:
-        raise ValueError("it is no population of levels")
+        raise ValueError("it is not a population of levels")
     if state.get("format") != FORMAT:
         raise ValueError(f"its format is {state.get('format')!r}, this version reads {FORMAT}")
     # the counters and the configuration

@@ -469,7 +469,7 @@ def test_several_processes_need_torchrun(variable, n, message):
 @for_each(
     ("device", "message"),
     [
-        ("cuda:1", "torchrun gives each process a GPU of its own: use --device cuda, not cuda:1"),
+        ("cuda:1", "torchrun gives each process its own GPU: use --device cuda, not cuda:1"),
         ("cuda", "torchrun started 3 processes, but torch finds 2 GPUs here: use --nproc-per-node 2"),
     ],
 )
