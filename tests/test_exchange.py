@@ -243,7 +243,11 @@ class TestFiles:
     @for_each(
         ("file", "content", "message"),
         [
-            ("x.csv", "a,S  G,SooG,2\na,S  G,SooG,2", "x.csv is no file of mazes: line 1 must be a header with one co"),
+            (
+                "x.csv",
+                "a,S  G,SooG,2\na,S  G,SooG,2",
+                "x.csv is not a file of mazes: line 1 must be a header with one",
+            ),
             ("x.csv", "source,question,answer,rating\n", "line 2 must have a square maze, row by row, got 0 tiles"),
             ("x.csv", "source,question\nS  G,SooG", "a header with one column answer, such as .*, got 'source,quest"),
             ("x.csv", f"{HEADER},question\n", "a header with one column question, such as"),
@@ -257,17 +261,17 @@ class TestFiles:
             (
                 "x.maz",
                 "S.T",
-                "no file of levels, whose names end in .txt, .csv, .map, .scen, .npz, .npy, .json, .png, .zanj",
+                "not a file of levels, whose names end in .txt, .csv, .map, .scen, .npz, .npy, .json, .png, .zanj",
             ),
             ("x.gif", "S.T", "x.gif is not a file of levels, whose names end in .txt"),
-            ("x.PNG", "S.T", "x.PNG is no picture of a maze: it must be a PNG file of at most 16,777,216 pixels"),
+            ("x.PNG", "S.T", "x.PNG is not a picture of a maze: it must be a PNG file of at most 16,777,216 pixels"),
             ("x.npy", "S.T", "x.npy is not an array of levels: it is not an array of numbers"),
-            ("x.zanj", "S.T", "x.zanj is no data set of maze-dataset: it is no archive of JSON and arrays"),
-            ("x.json", "S.T", "x.json is no JSON file of levels"),
-            ("x.json", "[" * 10**5, "x.json is no JSON file of levels"),
-            ("x.json", "[[0, 1], [0]]", "x.json is no JSON file of levels"),
-            ("x.json", "[[0, 99]]", "x.json is no JSON file of levels: tiles must be"),
-            ("x.json", '{"tiles": 1}', "x.json is no JSON file of levels"),
+            ("x.zanj", "S.T", "x.zanj is not a data set of maze-dataset: it is not an archive of JSON and arrays"),
+            ("x.json", "S.T", "x.json is not a JSON file of levels"),
+            ("x.json", "[" * 10**5, "x.json is not a JSON file of levels"),
+            ("x.json", "[[0, 1], [0]]", "x.json is not a JSON file of levels"),
+            ("x.json", "[[0, 99]]", "x.json is not a JSON file of levels: tiles must be"),
+            ("x.json", '{"tiles": 1}', "x.json is not a JSON file of levels"),
             ("x.txt", "S.. \n...\n..T", "x.txt has no drawings of levels: all rows of a level must be equally long"),
             ("x.txt", "S.T\n\nS.\n", r"x.txt has no drawings of levels: all levels must have the same shape, got \(1"),
             ("x.txt", "\n", "x.txt has no drawings of levels: the level has no rows"),
@@ -294,7 +298,11 @@ class TestFiles:
             # black walls on a transparent background, and the same in grey
             ([[0, 0, 0, 0], [0, 0, 0, 255]], "RGBA", r"transparent at \(1, 1\), which is empty on white and wall on b"),
             ([[255, 255, 255, 0], [0, 0, 0, 255]], "LA", r"transparent at \(1, 1\), which is empty on white and wall"),
-            ([[255, 255, 255, 255], [0, 0, 0, 90]], "RGBA", r"\(0, 0\), which is no tile on white and wall on black"),
+            (
+                [[255, 255, 255, 255], [0, 0, 0, 90]],
+                "RGBA",
+                r"\(0, 0\), which is no tile on white and wall on black",
+            ),
             ([[255, 255, 255, 250], [0, 0, 0, 250]], "RGBA", None),
         ],
     )
@@ -374,9 +382,9 @@ class TestFiles:
         for file, message in {
             "red.png": r"the colour \(255, 0, 0\) at \(0, 0\) is not near black, white, blue and green",
             "large.png": "at most 16,777,216 pixels, got 5,000 x 5,000",
-            "cut.png": "cut.png is no picture of a maze: it is damaged",
+            "cut.png": "cut.png is not a picture of a maze: it is damaged",
             "object.npy": "object.npy is not an array of levels",
-            "object.zanj": "object.zanj is no data set of maze-dataset: it is no archive of JSON and arrays",
+            "object.zanj": "object.zanj is not a data set of maze-dataset: it is not an archive of JSON and arrays",
             "claim.npy": "claim.npy is not an array of levels",
         }.items():
             refused(message, load_levels, tmp_path / file)

@@ -97,7 +97,7 @@ class TestMaps:
 
     def test_binary_files_are_refused(self, files):
         (files / "bad.map").write_bytes(b"\xff\xfe\x00")
-        refused(r"bad\.map is no Moving AI map: ", load_levels, files / "bad.map")
+        refused(r"bad\.map is not a Moving AI map: ", load_levels, files / "bad.map")
 
 
 class TestScenarios:

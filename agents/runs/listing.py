@@ -116,7 +116,7 @@ def _read(path: Path, folder: Path) -> _Run | None:
         lines = read_metrics(path / METRICS, about["counter"])
         scores = {name: line[name] for line in lines for name in SCORES if name in line}
         if (path / MEASURED).exists():
-            with validated_read(path / MEASURED, "is no result of a run"):
+            with validated_read(path / MEASURED, "is not a result of a run"):
                 scores = json.loads((path / MEASURED).read_text(encoding="utf-8"))["figures"]
                 check(isinstance(scores, Mapping), f"its figures must have names, got {scores!r:.60}")
                 check(all(map(math.isfinite, scores.values())), "its figures must be finite numbers")

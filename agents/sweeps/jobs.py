@@ -129,7 +129,7 @@ class Job:
         path = self.folder / MEASURED
         if not path.exists():
             return None
-        with validated_read(path, "is no result of a run"):
+        with validated_read(path, "is not a result of a run"):
             result: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             is_whole = all(map(math.isfinite, result["figures"].values())) and "measure" in result
             check(is_whole, "it needs figures that are finite numbers, and how they were measured")
@@ -172,7 +172,7 @@ class Job:
         path = self.folder / FAILURE
         if self.is_finished or not path.exists():
             return None
-        with validated_read(path, "is no record of a failure"):
+        with validated_read(path, "is not a record of a failure"):
             return str(json.loads(path.read_text(encoding="utf-8"))["error"])
 
 

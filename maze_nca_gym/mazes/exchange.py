@@ -241,7 +241,7 @@ def load_json(path: str | Path) -> LevelSet:
         ValueError: the file has other content.
         OSError: the file is missing or cannot be read.
     """
-    with validated_read(path, "is no JSON file of levels"):
+    with validated_read(path, "is not a JSON file of levels"):
         return _read(json.loads(read_text(path)), path)
 
 
@@ -278,7 +278,7 @@ def load_zanj(path: str | Path) -> LevelSet:
         except Exception as error:  # from NumPy, json or any of zipfile's decompressors
             raise ValueError("it is not an archive of JSON and arrays (.zanj), or it is damaged") from error
 
-    with validated_read(path, "is no data set of maze-dataset"), user_path(path).open("rb") as file:
+    with validated_read(path, "is not a data set of maze-dataset"), user_path(path).open("rb") as file:
         try:
             archive = zipfile.ZipFile(file)
         except Exception as error:
@@ -316,7 +316,7 @@ def load_png(path: str | Path) -> LevelSet:
             transparent where the background decides the kind of tile.
         OSError: the file is missing or cannot be read.
     """
-    with validated_read(path, "is no picture of a maze"):
+    with validated_read(path, "is not a picture of a maze"):
         content = user_path(path).read_bytes()
         width, height = (int.from_bytes(content[i : i + 4], "big") for i in (16, 20))
         if not content.startswith(b"\x89PNG\r\n\x1a\n") or width * height > MOST_TILES:  # before it is unpacked

@@ -141,7 +141,7 @@ def read_map(path: str | Path) -> NDArray[np.str_]:
         ValueError: a file that breaks a rule of the format; the message names file, line and rule.
         OSError: the file is missing or cannot be read.
     """
-    lines = _lines(path, "is no Moving AI map")
+    lines = _lines(path, "is not a Moving AI map")
     for number, (pattern, wanted) in enumerate(zip(_HEADER, _WANTED, strict=True)):
         line = lines[number] if number < len(lines) else ""
         if not re.fullmatch(pattern, line.strip()):
@@ -168,7 +168,7 @@ def read_scenarios(path: str | Path) -> list[Scenario]:
         ValueError: a file that breaks a rule of the format; the message names file, line and rule.
         OSError: the file is missing or cannot be read.
     """
-    lines = _lines(path, "is no file of Moving AI scenarios")
+    lines = _lines(path, "is not a file of Moving AI scenarios")
     if not lines or not re.fullmatch(r"version 1(\.0)?", lines[0].strip()):
         raise _error(path, 1, f"the first line is 'version 1', got {lines[0] if lines else ''!r}")
     if len(lines) == 1:

@@ -300,7 +300,7 @@ def walks(see):
 
 
 def test_rules_beyond_networks_are_refused():
-    with pytest.raises(NotCovered, match="PATH in tried is no weighted sum"):
+    with pytest.raises(NotCovered, match="PATH in tried is not a weighted sum"):
         helped(of(parity, path=parity, heals=True))
 
 
@@ -318,7 +318,10 @@ def named_like_a_helper():
     "make, message",
     [
         (named_like_a_helper, "BIT_PART_1 of tried has the name of an auxiliary signal"),
-        (lambda: of(parity, path=parity, heals=True), "the rule of PATH in tried is no weighted sum of what it reads"),
+        (
+            lambda: of(parity, path=parity, heals=True),
+            "the rule of PATH in tried is not a weighted sum of what",
+        ),
         (
             lambda: of(many, neighbourhood=9, heals=True),
             "in tried is not a threshold of a sum, and distinguishes 1,562,500 patches; at most",

@@ -185,12 +185,17 @@ class TestInBits:
 
         solve(tiles)
         for level, message in (
-            (other, "state.safetensors is no state to go on from: it has the state of another maze"),
+            (other, "state.safetensors is not a state from which to continue: it has the state of another maze"),
             (np.where(tiles == 1, 7, tiles).astype(np.uint8), "tiles of the task 'shortest-path' are 0 to 3, got 7"),
             (clear_endpoints(tiles[None])[0], "the maze must have one source and one target, got 0 and 0"),
         ):
             refused(message, solve, level)
-        refused("is no state to go on from: its state is after 52 iterations, more than 9", solve, tiles, steps=9)
+        refused(
+            "is not a state from which to continue: its state is after 52 iter",
+            solve,
+            tiles,
+            steps=9,
+        )
         refused("it has the state of other rules", solve, tiles, AUTOMATA["reachable"])
         refused(
             "2 processes need 16 rows of tiles each, got 20 in all", solve, tiles, processes=Threads(0, 2, *[None] * 3)
@@ -213,7 +218,7 @@ class TestInBits:
             folder, content = tmp_path / str(i), change(correct)
             folder.mkdir()
             (folder / large.STATE).write_bytes(content)
-            message = f"{large.STATE} is no state to go on from: {message}"
+            message = f"{large.STATE} is not a state from which to continue: {message}"
             refused(message, large.run_in_bits, SHORTEST_PATH, tiles, folder, *ALONE)
             assert contents(folder) == {large.STATE: content}
 
@@ -232,9 +237,9 @@ class TestSolveLarge:
         file, out = tmp_path / "maze.npy", tmp_path / "out"
         for content in (np.zeros((2, 3, 4), np.uint8), np.zeros((3, 4)), np.zeros((0, 4), np.uint8)):
             np.save(file, content)
-            refused("maze.npy is no maze: it must be one array", solve_large, maze=file, out=out)
+            refused("maze.npy is not a maze: it must be one array", solve_large, maze=file, out=out)
         file.write_bytes(b"no array")
-        refused("maze.npy is no maze", solve_large, maze=file, out=out)
+        refused("maze.npy is not a maze", solve_large, maze=file, out=out)
         np.save(file, maze("random 0.3", 20, 20))
         refused("was not made for an automaton", solve_large, "nca-shortest-path", maze=file, out=out)
         monkeypatch.setattr(certificate, "certify", lambda network: SimpleNamespace(holds=True))

@@ -458,7 +458,7 @@ class TestBoard:
             file.write_text(content, encoding="utf-8")
             before = file.read_bytes()
             assert main(["bench", "small-9", "--policies", "shortest-path-bfs", "--out", str(tmp_path)]) == 2, content
-            assert "leaderboard.json is no leaderboard: " in capsys.readouterr().err
+            assert "leaderboard.json is not a leaderboard: " in capsys.readouterr().err
             assert file.read_bytes() == before
 
     def test_both_files_or_neither(self, tmp_path, small, monkeypatch):

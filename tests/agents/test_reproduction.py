@@ -292,7 +292,7 @@ class TestReproduce:
         refused(r"configuration \(batch_size 32 there, 64 here\); choose another --out$", reproduce, [MLP], copied)
         description.write_text(before)
         (mlp.folder / "result.json").write_text("{")
-        refused("is no result of a run", reproduce, [MLP], copied)
+        refused("is not a result of a run", reproduce, [MLP], copied)
 
     @pytest.mark.parametrize(("scale", "version"), [("small", sweeps_run.__version__), ("tiny", "99.0")])
     def test_a_folder_of_another_scale_or_version_is_refused(self, scale, version, tmp_path):

@@ -204,7 +204,7 @@ class TestLines:
         begun(tmp_path)
         (tmp_path / "metrics.jsonl").write_text(text_of(line(1)) + bad + "\n" + text_of(line(2)))
         before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-        refused(r"metrics.jsonl, line 2 is no line of metrics", begun, tmp_path, done=2)
+        refused(r"metrics.jsonl, line 2 is not a line of metrics", begun, tmp_path, done=2)
         assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
 
     def test_a_full_disk_is_told_with_the_name_of_the_file(self, tmp_path):

@@ -485,7 +485,7 @@ class TestConstructor:
             ({"in_order": "no"}, "in_order must be True or False, got 'no'"),
             ({"border": "no"}, "border must be True or False, got 'no'"),
             ({"in_order": True}, "in_order plays a set of levels in its order: give levels= too"),
-            ({"endpoints": True}, "endpoints is no option here"),
+            ({"endpoints": True}, "endpoints is not an option here"),
             ({"wall_probability": 1.5}, r"wall_probability must be a number in \[0, 1\]"),
             ({"n_channels": 0}, "n_channels must be an integer >= 1, got 0"),
             ({"n_channels": True}, "n_channels must be an integer >= 1"),

@@ -151,7 +151,7 @@ def solve_large(
     check_folder("--out", out)
     from .certificate import certify, followed
 
-    with validated_read(maze, "is no maze"):
+    with validated_read(maze, "is not a maze"):
         tiles: Tiles = mapped_array(maze)
         is_maze = tiles.ndim == 2 and tiles.dtype == np.uint8 and tiles.size > 0
         check(is_maze, "it must be one array of (H, W) uint8 kinds of tile")
@@ -262,7 +262,7 @@ def _restore(
         ValueError: the file contains no state, or a damaged one, or the state has other rules, another maze, or too
             many iterations.
     """
-    with validated_read(path, "is no state to go on from"):
+    with validated_read(path, "is not a state from which to continue"):
         try:
             file: Any = safe_open(path, "numpy")
             facts, names = json.loads((file.metadata() or {})[FORMAT]), [*file.keys()]

@@ -287,7 +287,7 @@ def sum_of(automaton: Automaton, signal: IntEnum, exactly: bool = False) -> Sum 
 def no_sum(automaton: Automaton, signal: IntEnum) -> NotCovered:
     """Return the error that no network can follow a signal's rule."""
     return NotCovered(
-        f"the rule of {signal.name} in {automaton.name} is no weighted sum of what it reads; give the result a "
+        f"the rule of {signal.name} in {automaton.name} is not a weighted sum of what it reads; give the result a "
         f"signal of its own, which {signal.name} copies"
     )
 

@@ -480,5 +480,5 @@ class Board(Results[Measured]):
             OSError: the file is missing or cannot be read.
         """
         path = user_path(folder) / BOARD
-        with validated_read(path, "is no leaderboard"):
+        with validated_read(path, "is not a leaderboard"):
             return cls(tuple(Measured.from_json(row) for row in json.loads(path.read_text(encoding="utf-8"))["rows"]))

@@ -61,7 +61,7 @@ def read_csv(path: str | Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
             exactly one start and one goal; the message names the line and the rule.
         OSError: the file is missing or cannot be read.
     """
-    with validated_read(path, "is no file of mazes"):
+    with validated_read(path, "is not a file of mazes"):
         lines = read_text(path).rstrip("\n").split("\n")
         # not by the module csv, which takes no field of more than 131,072 characters
         rows = ([quoted.replace('""', '"') or plain for quoted, plain in _FIELD.findall(line)] for line in lines)
