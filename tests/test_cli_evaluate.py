@@ -295,7 +295,7 @@ def test_figures_leave_matplotlibs_global_state_alone(monkeypatch):
 def test_a_progress_bar_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert main(["evaluate", "depth-first", "--sizes", "5", "--n", "3", "--families", "random"]) == 0
-    assert "1/1 depth-first, random-5" in capsys.readouterr().err
+    assert "1/1 depth-first, random-5, iterations" in capsys.readouterr().err
 
 
 @pytest.mark.gpu

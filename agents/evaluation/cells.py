@@ -165,7 +165,7 @@ def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None, 
         metrics: names of further metrics.
     """
     title, config = f"{position} {cell.name}, {cell.levels.config['name']}", cell.levels.config
-    with ProgressBar(title, len(cell.levels) * cell.n_steps) as bar:
+    with ProgressBar(f"{title}, iterations", len(cell.levels) * cell.n_steps) as bar:
         evaluation = measure(cell.policy, cell.labelled, cell.n_steps, batch=batch, metrics=metrics, report=bar.advance)
     disturbed, most = None, cell.policy.max_steps
     if stability and most is not None:
@@ -173,6 +173,6 @@ def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None, 
     elif stability:
         part, n_steps = cell.labelled[: most_levels(config["size"]) // DISTURBED], evaluation.curve[-1].step
         total = len(part) * n_steps * stability_effort(cell.policy.problem)
-        with ProgressBar(f"{title}, stability", total) as bar:
+        with ProgressBar(f"{title}, stability, iterations", total) as bar:
             disturbed = measure_stability(cell.policy, part, n_steps, batch=batch, report=bar.advance)
     return Result(cell.name, config["family"], config["size"], evaluation, disturbed, cell.enough, config)

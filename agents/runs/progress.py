@@ -33,7 +33,7 @@ class ProgressBar:
 
         self._label, self._total, self._quiet = label, total, quiet
         self._printed_at = time.monotonic() if quiet else -PLAIN_EVERY
-        self._has_printed = False
+        self._printed = ""
         self._marks = deque([(time.monotonic(), done)], maxlen=RECENT)
         self._console = Console(stderr=stderr, highlight=False)
         self._live = Progress(
@@ -66,9 +66,11 @@ class ProgressBar:
         self._marks.append((now, done))
         if not self._live.disable:
             self._live.update(self._job, completed=done, description=self._text(note))
-        elif (not self._quiet or self._has_printed) if is_last else now - self._printed_at >= PLAIN_EVERY:
-            self._console.print(self._text(note), soft_wrap=True)
-            self._printed_at, self._has_printed = now, True
+        elif (not self._quiet or self._printed) if is_last else now - self._printed_at >= PLAIN_EVERY:
+            text = self._text(note)
+            if text != self._printed:  # work may show its end twice
+                self._console.print(text, soft_wrap=True)
+            self._printed_at, self._printed = now, text
 
     def _text(self, note: str) -> str:
         (began, first), (now, done) = self._marks[0], self._marks[-1]
