@@ -112,8 +112,8 @@ class Doubt:
         if not self.n_complete:
             return "for no number of tiles were all mazes tried and answered correctly"
         border = ", within a border of walls" if self.has_border else ""
-        mazes = counted(self.n_complete, "solvable maze")
-        return f"correct on all {mazes} of up to {counted(self.complete, 'tile')}{border}"
+        mazes = "the only solvable maze" if self.n_complete == 1 else f"all {self.n_complete:,} solvable mazes"
+        return f"correct on {mazes} of up to {counted(self.complete, 'tile')}{border}"
 
     def table(self) -> Table:
         """Return a table of facts: the result, the mazes that were tried, and the failure."""

@@ -189,6 +189,8 @@ class TestResults:
         ]
         assert result.n_complete == sum(int(SHORTEST_PATH.solve(mazes).any(axis=(1, 2)).sum()) for mazes in solvable)
         assert result.correct_on == f"correct on all {result.n_complete:,} solvable mazes of up to 4 tiles"
+        one = replace(result, n_complete=1, complete=1)
+        assert one.correct_on == "correct on the only solvable maze of up to 1 tile"
         assert "proven" not in result.text().replace("tested, not proven", "")
         assert result.drawing() == result.command == ""
 
