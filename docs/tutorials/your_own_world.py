@@ -151,8 +151,8 @@ for signal, meaning in proof.theorem.means.items():
     print(f"  {signal.name} is on: {meaning}")
 
 # %% [markdown]
-# *Right* means: what PATH shows is what the task's specification says, within the `bound`. No round reaches the
-# number of tiles, so as many iterations are enough, and one for PATH. A rule that forgets the water is refuted:
+# *Correct* means: within the `bound`, PATH shows what the task's specification says. No round reaches the number of
+# tiles, so as many iterations are enough, and one for PATH. A rule that forgets the water is refuted:
 
 
 # %%
