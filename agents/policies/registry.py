@@ -52,6 +52,7 @@ NAME_PARTS = {
     "aligned": "learned from solutions alone, with exact weights at the start",
     "hard": "learned from the 1,000 training mazes of maze-hard-30-redrawn alone, and the first move at their tiles",
     "moves": "learned from 900 training mazes of maze-hard-30: their solutions, and the first moves in these",
+    "rewards": "learned from rewards alone, by PPO on random 8x8 mazes",
     "small": "learned from solutions of random 16x16 mazes alone",
     "baseline": "small, of an architecture of the paper, after 6 % of its updates",
 }
