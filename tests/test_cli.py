@@ -392,7 +392,7 @@ class TestPolicies:
         assert main(["policies", "list", *["--all"] * everything]) == 0
         out = capsys.readouterr().out
         assert ("nca-shortest-path-baseline" in out) == everything
-        assert ("`policies list --all` has 16 more" in out) != everything
+        assert ("`policies list --all` has 17 more" in out) != everything
         assert all((f"\n  {part:<15}{meaning}\n" in out) == everything for part, meaning in NAME_PARTS.items())
         assert re.findall("^(.*?) +channels +levels +complete$", out, re.MULTILINE) == [
             "shortest-path",

@@ -113,7 +113,9 @@ def load_model(path: str | Path) -> Policy:
             describes; the message names the fault.
     """
     description, tensors = load_tensors(user_path(path), KIND, "model file", _check)
-    model = constructed(model_class(description["class"]), description["arguments"])
+    # the first weights are replaced at once, and drawing them must not change the global random state
+    with torch.random.fork_rng(devices=[]):
+        model = constructed(model_class(description["class"]), description["arguments"])
     model.load_state_dict(tensors)
     model.guarantees = Guarantees.from_json(description[GUARANTEES])
     return model.eval()
