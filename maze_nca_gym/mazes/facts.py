@@ -8,7 +8,7 @@ with a `Definition` each: `relations` is a library of ghosts, and generates thei
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from operator import or_
@@ -290,6 +290,30 @@ def at_least(number: int, truths: Sequence[Truth]) -> Truth:
     return counted[-1]
 
 
+def walk(
+    wholes: Iterable[Any], parts_of: Callable[[Any], Iterable[Any]], key: Callable[[Any], int] = id
+) -> Iterator[Any]:
+    """Yield all parts of some objects, each once and after its own parts, and the objects themselves.
+
+    Args:
+        wholes: the objects, such as formulas, which may share parts.
+        parts_of: a function that returns the parts of an object, in the order in which they are yielded.
+        key: a function that returns the same number for objects that count as one.
+    """
+    # without recursion, as thousands of parts may be joined one after another; parts are shared, so a walk along all
+    # ways would take exponential time
+    left, done = [(whole, False) for whole in wholes][::-1], set[int]()
+    while left:
+        part, entered = left.pop()
+        if key(part) in done:
+            continue
+        if entered:
+            done.add(key(part))
+            yield part
+        else:
+            left += [(part, True), *[(each, False) for each in parts_of(part)][::-1]]
+
+
 def _joins(join: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *operands: Formula(join, *operands)
 
@@ -329,18 +353,8 @@ class Formula:
         raise TypeError("it has neither `if` nor `and`, `or`, `not`")
 
     def walk(self, known: Container[Formula]) -> Iterator[Formula]:
-        """Yield each part that is not in `known`, after its own parts, and last the formula itself.
-
-        The caller must add each part to `known`.
-        """
-        left = [self]
-        while left:
-            # without recursion, as many parts may be joined one after another
-            missing = [part for part in left[-1].parts if isinstance(part, Formula) and part not in known]
-            if missing:
-                left += missing
-            else:
-                yield left.pop()
+        """Yield each part that is not in `known`, after its own parts, and last the formula itself."""
+        return walk([self], lambda of: [part for part in of.parts if isinstance(part, Formula) and part not in known])
 
     def value(self, picture: Picture, at: Place, t: Number, known: dict[Formula, Any]) -> Any:
         """Return the formula's value at a tile after t iterations.

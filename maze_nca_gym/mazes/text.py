@@ -24,6 +24,8 @@ from maze_nca_gym.mazes.terms import Term, TileKind, Weighed
 
 LONGEST = 200
 """Largest number of characters in the text of a part; a longer text is replaced by its digest."""
+MOST_WORDS = 10_000
+"""Largest number of characters in the text of a part for people."""
 PACKAGE = __name__.partition(".")[0]
 
 
@@ -72,19 +74,28 @@ def printed(rule: Term | Callable[..., Any], *arguments: Any) -> str:
 def words(term: Term, kinds: Sequence[str]) -> str:
     """Return a rule as text for people, such as "WET at U & ~wall" or "2 * WET + -1 * wall >= 1".
 
+    A part whose text is longer than `MOST_WORDS` appears as its number of parts, such as "<Term of 5,000 parts>".
+
     Args:
         term: the rule.
         kinds: the names of the kinds of tile, by number.
     """
-    if term.seen is not None:
-        name = kinds[term.seen] if isinstance(term.seen, TileKind) else getattr(term.seen, "name", f"{term.seen}")
-        return name if term.tap == CENTRE else f"{name} at {term.tap}"
-    parts = [words(part, kinds) if part.join in (None, invert) else f"({words(part, kinds)})" for part in term.operands]
-    if isinstance(term.join, Weighed):
-        total = " + ".join(f"{weight} * {part}" for weight, part in zip(term.join.weights, parts, strict=True))
-        most = "" if term.join.most is None else f"{term.join.most} >= "
-        return f"{most}{total} >= {term.join.least}"
-    return f"~{parts[0]}" if term.join is invert else f" {MARKS[term.join]} ".join(parts)
+    known = dict[Term, str]()
+    for leaf in term.leaves:
+        name = kinds[leaf.seen] if isinstance(leaf.seen, TileKind) else getattr(leaf.seen, "name", f"{leaf.seen}")
+        known[leaf] = name if leaf.tap == CENTRE else f"{name} at {leaf.tap}"
+    for part in term.walk(known):
+        # parts of the same operator need no parentheses, unless it compares a sum
+        plain = (None, invert) if isinstance(part.join, Weighed) else (None, invert, part.join)
+        parts = [known[each] if each.join in plain else f"({known[each]})" for each in part.parts]
+        if isinstance(part.join, Weighed):
+            total = " + ".join(f"{weight} * {text}" for weight, text in zip(part.join.weights, parts, strict=True))
+            most = "" if part.join.most is None else f"{part.join.most} >= "
+            said = f"{most}{total} >= {part.join.least}"
+        else:
+            said = f"~{parts[0]}" if part.join is invert else f" {MARKS[part.join]} ".join(parts)
+        known[part] = said if len(said) <= MOST_WORDS else repr(part)
+    return known[term]
 
 
 def printed_ghosts(ghosts: Ghosts) -> list[Any]:

@@ -5,28 +5,37 @@ import operator
 import re
 import shutil
 import subprocess
+from contextlib import contextmanager, nullcontext
 from enum import IntEnum
 from fractions import Fraction
 from functools import cache, reduce
+from signal import ITIMER_PROF, SIGPROF, setitimer
+from signal import signal as handle
 
 import numpy as np
 import pytest
 from tables import for_each, refused
 from test_play import PAGE, needs_node
 
-from maze_nca_gym.agents.automata import Automaton, exactly, threshold
+from maze_nca_gym.agents.automata import Automaton, NotCovered, exactly, threshold
+from maze_nca_gym.agents.automata.kernel.clauses import refutation
 from maze_nca_gym.agents.automata.kernel.coq import printed_list, printed_rule
+from maze_nca_gym.agents.automata.kernel.definitions import _read
+from maze_nca_gym.agents.automata.kernel.facts import Atom, No, printed_fact
 from maze_nca_gym.agents.automata.kernel.theorems import PREFIX, THEORY
+from maze_nca_gym.agents.automata.kernel.translation import Translation
 from maze_nca_gym.agents.automata.networks.bits import Strip, as_blocks, as_tiles
 from maze_nca_gym.agents.automata.networks.linear import sum_of
 from maze_nca_gym.agents.automata.networks.patches import labels, patches_of, tile_codes
+from maze_nca_gym.agents.automata.networks.states import find_worlds
+from maze_nca_gym.agents.automata.proving.symbols import Z3, SymbolicPicture
 from maze_nca_gym.agents.automata.search.trial import packed, unpacked
 from maze_nca_gym.mazes.arrays import reader
 from maze_nca_gym.mazes.facts import at_least
 from maze_nca_gym.mazes.levels import KINDS
 from maze_nca_gym.mazes.neighbours import offsets
 from maze_nca_gym.mazes.terms import Term, TileKind, TileView, Weighed, term_of
-from maze_nca_gym.mazes.text import printed, words
+from maze_nca_gym.mazes.text import MOST_WORDS, printed, words
 from tools.make_play import nodes_of
 
 N_TERMS, SUMS_FROM, COQS = 2_000, 1_000, 9
@@ -275,3 +284,67 @@ def test_exact_numbers_of_signals_are_on():
             sum(b) == number for b in bits_of_states
         ]
     refused("exactly takes a number from 0 to the number of bits, 1, got 2", exactly, 2, [np.bool_(True)])
+
+
+@contextmanager
+def within(seconds):
+    """Raise an error in a block that takes more CPU time."""
+
+    def late(*_):
+        raise TimeoutError(f"more than {seconds} seconds")
+
+    before = handle(SIGPROF, late)
+    setitimer(ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        setitimer(ITIMER_PROF, 0)
+        handle(SIGPROF, before)
+
+
+def shared_60_times(see):
+    wet, hot = see("S1"), see("S2", "U")
+    return reduce(lambda term, _: term & (term ^ hot), range(60), wet)
+
+
+def chain_of_5_000(see):
+    hot, of_kind = see("S2", "U"), see.tile(2)
+    return reduce(lambda term, i: (term | hot) if i % 2 else (term & of_kind), range(5_000), see("S1"))
+
+
+@pytest.mark.parametrize(("rule", "is_short"), [(shared_60_times, False), (chain_of_5_000, True)])
+def test_readers_take_parts_that_are_shared_or_nested_many_times(rule, is_short):
+    pytest.importorskip("z3")
+    z3, term = Z3(), rule(TileView(Signal))
+    picture = SymbolicPicture(z3, is_grid=True)
+    atoms = {"kind": Atom("tile"), "S1": Atom("relation", 0), "S2": Atom("relation", 1)}
+    translation = Translation(z3, picture.symbols, atoms, {}, "random")
+    path, parts = Term(Signal.S1, "C"), tuple((signal,) for signal in Signal)
+    with within(2):
+        automaton = Automaton("random", "shortest-path", Signal, {s: term if s else path for s in Signal}, parts=parts)
+    with within(2):
+        (expected_value,) = {*(s := automaton.step(TILES, HELD)[0, 1:, 1, 1].tolist())}
+        assert len(s) == len(Signal) - 1
+    with within(2):
+        assert len(automaton.digest) == 64
+        assert len(words(term, KIND_NAMES)) <= MOST_WORDS
+    with within(2):
+        nodes, _ = nodes_of([term])
+        assert len(nodes) == len([*term.walk()])
+    with within(2):
+        patches = patches_of(automaton, tile_codes(automaton, TILES, HELD)).reshape(-1, 5)
+        assert labels(automaton, patches)[4, 1] == expected_value
+    with within(2):
+        assert find_worlds(automaton).worlds
+    with within(2):
+        expression = term.read_by(
+            lambda seen, tap: picture.tile(seen, tap) if isinstance(seen, TileKind) else picture.true(seen.name, tap)
+        )
+    with within(2):
+        fact = translation.fact(expression)
+        assert {(atom.kind, atom.number, way) for atom, way in _read(fact)} >= {("relation", 0, True)}
+    with within(2):
+        assert refutation(z3, [fact, No(fact)]).cuts
+    for printed_text, parsed in ((printed_rule, term), (printed_fact, fact)):
+        with within(2), nullcontext() if is_short else pytest.raises(NotCovered, match="where no part is shared"):
+            assert printed_text(parsed).count("(") > 5_000

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+from maze_nca_gym.mazes.facts import walk
+
 from ..proving.symbols import Z3
 from .facts import Atom, Below, Claim, Either, Fact, No, Refutation, parts_of
 
@@ -48,10 +50,8 @@ class _Clause:
 class _Search:
     def __init__(self, z3: Z3, facts: Sequence[Fact]) -> None:
         self._z3, self._atoms, self._nodes = z3, dict[Atom | Below, int](), dict[tuple[int, int], int]()
-        for fact in facts:
-            self._collect(fact)
-        self._first = len(self._atoms) + 2
-        self._roots = [self._literal(fact) for fact in facts]
+        literals = self._numbered([*walk(facts, parts_of)])
+        self._roots = [literals[id(fact)] for fact in facts]
         self._parts = {n: parts for parts, n in self._nodes.items()}
         inputs = [[TRUE]]
         for (a, b), n in self._nodes.items():
@@ -75,30 +75,29 @@ class _Search:
 
     # facts as nodes
 
-    def _collect(self, fact: Fact) -> None:
-        """Number the atoms of a fact."""
-        if isinstance(fact, Below) and fact.terms:
-            self._atoms.setdefault(fact if fact.terms[0][0] > 0 else fact.over, len(self._atoms) + 2)
-        elif isinstance(fact, Atom):
-            self._atoms.setdefault(fact, len(self._atoms) + 2)
-        for part in parts_of(fact):
-            self._collect(part)
-
-    def _literal(self, fact: Fact) -> int:
-        """Return the literal of a fact, after adding a node for each of its parts."""
-        if isinstance(fact, bool):
-            return TRUE if fact else -TRUE
-        if isinstance(fact, Below):
-            if not fact.terms:
-                return TRUE if fact.constant <= 0 else -TRUE
-            return self._atoms[fact] if fact.terms[0][0] > 0 else -self._atoms[fact.over]
-        if isinstance(fact, Atom):
-            return self._atoms[fact]
-        if isinstance(fact, No):
-            return -self._literal(fact.fact)
-        sign = -1 if isinstance(fact, Either) else 1
-        a, b = sign * self._literal(fact.one), sign * self._literal(fact.other)
-        return sign * self._nodes.setdefault((a, b), self._first + len(self._nodes))
+    def _numbered(self, parts: Sequence[Fact]) -> dict[int, int]:
+        """Number the atoms and nodes of facts, all of whose parts are given. Return the literal of each, by its id."""
+        for part in parts:
+            if isinstance(part, Below) and part.terms:
+                self._atoms.setdefault(part if part.terms[0][0] > 0 else part.over, len(self._atoms) + 2)
+            elif isinstance(part, Atom):
+                self._atoms.setdefault(part, len(self._atoms) + 2)
+        literals = dict[int, int]()
+        for part in parts:
+            if isinstance(part, Below) and part.terms:
+                literal = self._atoms[part] if part.terms[0][0] > 0 else -self._atoms[part.over]
+            elif isinstance(part, (bool, Below)):
+                literal = TRUE if part is True or (isinstance(part, Below) and part.constant <= 0) else -TRUE
+            elif isinstance(part, Atom):
+                literal = self._atoms[part]
+            elif isinstance(part, No):
+                literal = -literals[id(part.fact)]
+            else:
+                sign = -1 if isinstance(part, Either) else 1
+                a, b = sign * literals[id(part.one)], sign * literals[id(part.other)]
+                literal = sign * self._nodes.setdefault((a, b), len(self._atoms) + 2 + len(self._nodes))
+            literals[id(part)] = literal
+        return literals
 
     # the search
 
@@ -234,14 +233,7 @@ class _Search:
 
     def named(self, empty: _Clause) -> Refutation:
         """Return the clauses that lead to the empty clause, without all others."""
-        order, seen, stack = list[_Clause](), set[int](), [(empty, False)]
-        while stack:
-            clause, used = stack.pop()
-            if used:
-                order.append(clause)
-            elif id(clause) not in seen:
-                seen.add(id(clause))
-                stack += [(clause, True), *((use, False) for use in clause.uses)]
+        order = [*walk([empty], lambda clause: clause.uses[::-1])]
         claims, cuts = [c for c in order if c.claim], [c for c in order if c.uses]
         n_given = 1 + 3 * len(self._nodes) + len(self._roots)
         numbers = {id(clause): n_given + number for number, clause in enumerate([*claims, *cuts], 1)}

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import compress, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maze_nca_gym.mazes.facts import at_least
-from maze_nca_gym.mazes.terms import Term, TileKind
+from maze_nca_gym.mazes.terms import Tape, Term, TileKind
 from maze_nca_gym.support.options import check
 
 from ..automaton import Automaton, NotCovered
@@ -55,6 +56,8 @@ LINES = ";\n  "
 """The separator of the items of a list that are printed in a line each."""
 MOST_JOINED = 12
 """Largest number of operands of an operator other than `&`, `|` and `~`, which is printed as a table of its values."""
+MOST_PIECES = 300_000
+"""Largest number of pieces, such as "(And", of the text of a rule or fact."""
 
 
 def printed_list(items: Sequence[str], between: str = "; ") -> str:
@@ -82,56 +85,86 @@ def printed_tap(tap: str) -> str:
     return "C" if tap == "C" else f"(N {tap})"
 
 
+def written_out(whole: Any, pieces: Callable[[Any], Sequence[Any]]) -> str:
+    """Return the text of a rule or fact. A part is written wherever it is used, because terms of Coq share no parts.
+
+    Args:
+        whole: the rule or fact.
+        pieces: a function of a rule or fact that returns its text in pieces: texts, and its parts between them.
+
+    Raises:
+        NotCovered: the text is too long, because parts share parts many times.
+    """
+    texts, left = list[str](), [whole]
+    while left:  # without recursion, as a rule may join thousands of parts one after another
+        piece = left.pop()
+        if isinstance(piece, str):
+            texts.append(piece)
+        else:
+            left += reversed(pieces(piece))
+        if len(texts) > MOST_PIECES:
+            raise NotCovered("a rule or fact is too long for Coq, where no part is shared")
+    return "".join(texts)
+
+
 def printed_rule(rule: Term) -> str:
     """Return a rule as the text of a Coq term of type `expr`.
 
     Raises:
-        NotCovered: the rule has an operator other than `&`, `|` and `~` with more than `MOST_JOINED` operands.
+        NotCovered: the rule has an operator other than `&`, `|` and `~` with more than `MOST_JOINED` operands, or its
+            text is too long.
     """
+    return written_out(rule, cache(_pieces))
+
+
+def _pieces(rule: Term) -> list[str | Term]:
+    """Return the text of a rule, with its parts in place of their texts."""
     if rule.seen is not None:
         constructor = "Is" if isinstance(rule.seen, TileKind) else "See"
-        return f"({constructor} {int(rule.seen)} {printed_tap(rule.tap)})"
-    names, leaves = {operator.and_: "And", operator.or_: "Or", operator.invert: "Not"}, rule.leaves
-    may_count = rule.join is operator.or_ and any(part is leaves[-1] for part in rule.parts[-1].parts)
-    for number in range(2, len(leaves)) if may_count else ():
-        if _same(rule, at_least(number, leaves), {}):
-            return f"(at_least {number} {printed_list([*map(printed_rule, leaves)])})"
+        return [f"({constructor} {int(rule.seen)} {printed_tap(rule.tap)})"]
+    if number := _counted(rule):
+        return [f"(at_least {number} [", *[piece for leaf in rule.leaves for piece in ("; ", leaf)][1:], "])"]
+    names = {operator.and_: "And", operator.or_: "Or", operator.invert: "Not"}
     if rule.join in names:
-        return f"({names[rule.join]} {' '.join(map(printed_rule, rule.parts))})"
+        return [f"({names[rule.join]}", *(piece for part in rule.parts for piece in (" ", part)), ")"]
     if len(rule.parts) > MOST_JOINED:
         raise NotCovered(f"a rule joins {len(rule.parts)} parts by weights; Coq checks at most {MOST_JOINED}")
     assert rule.join is not None
     cases = product(np.array((False, True)), repeat=len(rule.parts))
-    return _decided([*map(printed_rule, rule.parts)], [bool(rule.join(*case)) for case in cases])
+    return _decided(rule.parts, [bool(rule.join(*case)) for case in cases])
 
 
-def _same(rule: Term, other: Term, known: dict[tuple[int, int], bool]) -> bool:
-    """Return whether two rules join the same leaves in the same way; `known` stores the results for parts by their
-    ids."""
-    if rule.seen is not None or other.seen is not None:
-        return rule is other
-    pair = id(rule), id(other)
-    if pair not in known:
-        parts = zip(rule.parts, other.parts, strict=False)
-        alike = rule.join is other.join and len(rule.parts) == len(other.parts)
-        known[pair] = alike and all(_same(one, two, known) for one, two in parts)
-    return known[pair]
+def _counted(rule: Term) -> int:
+    """Return the number with which `at_least` made a rule from its leaves, from 2 to less than all, or 0."""
+
+    def end(part: Term) -> Term:
+        while part.parts:
+            part = part.parts[-1]
+        return part
+
+    # most rules end otherwise, and are not compared
+    both = rule.parts[-1]
+    if (rule.join, both.join) != (operator.or_, operator.and_) or end(rule.parts[0]) is not end(both.parts[0]):
+        return 0
+    steps, leaves = Tape([rule]).steps, rule.leaves
+    return next((n for n in range(2, len(leaves)) if steps == Tape([at_least(n, leaves)]).steps), 0)
 
 
-def _decided(parts: Sequence[str], values: Sequence[bool]) -> str:
+def _decided(parts: Sequence[Term], values: Sequence[bool]) -> list[str | Term]:
     """Return an operator as nested case distinctions over its operands, from the table of its values."""
     if len(set(values)) == 1:
-        return "(Not Never)" if values[0] else "Never"
+        return ["(Not Never)" if values[0] else "Never"]
     (part, *rest), half = parts, len(values) // 2
-    off, on = (_decided(rest, table) for table in (values[:half], values[half:]))
+    off, on = values[:half], values[half:]
     if off == on:
-        return off
-    with_it = part if on == "(Not Never)" else f"(And {part} {on})"
-    if off == "Never":
+        return _decided(rest, off)
+    with_it: list[str | Term] = [part] if all(on) else ["(And ", part, " ", *_decided(rest, on), ")"]
+    if not any(off):
         return with_it
-    if all(one <= other for one, other in zip(values[:half], values[half:], strict=True)):
-        return f"(Or {with_it} {off})"
-    return f"(Or {with_it} (And (Not {part}) {off}))" if on != "Never" else f"(And (Not {part}) {off})"
+    if all(one <= other for one, other in zip(off, on, strict=True)):
+        return ["(Or ", *with_it, " ", *_decided(rest, off), ")"]
+    without = ["(And (Not ", part, ") ", *_decided(rest, off), ")"]
+    return ["(Or ", *with_it, " ", *without, ")"] if any(on) else without
 
 
 def printed_automaton(automaton: Automaton) -> str:

@@ -7,6 +7,7 @@ iteration.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from functools import reduce
@@ -28,6 +29,7 @@ from maze_nca_gym.mazes.facts import (
     Truth,
     moved,
     read_at,
+    walk,
 )
 from maze_nca_gym.mazes.facts import Fact as Rule
 from maze_nca_gym.mazes.neighbours import offsets
@@ -340,12 +342,12 @@ def _held(signal: IntEnum) -> str:
     return f"held {signal.name}"
 
 
-def _read(fact: Fact, positive: bool = True) -> Iterator[tuple[Atom, bool]]:
+def _read(fact: Fact) -> Iterator[tuple[Atom, bool]]:
     """Yield each atom that a fact reads, with whether the fact reads it unnegated: then a larger value of the atom can
     only make the fact true."""
-    if isinstance(fact, Below):
-        yield from ((number, positive) for _, number in fact.terms)
-    elif isinstance(fact, Atom):
-        yield fact, positive
-    for part in parts_of(fact):
-        yield from _read(part, positive != isinstance(fact, No))
+    ways: dict[int, set[bool]] = defaultdict(set, {id(fact): {True}})
+    for part in reversed([*walk([fact], parts_of)]):  # each after the facts that join it
+        atoms = [number for _, number in part.terms] if isinstance(part, Below) else [part]
+        yield from ((atom, way) for atom in atoms if isinstance(atom, Atom) for way in ways[id(part)])
+        for each in parts_of(part):
+            ways[id(each)] |= {way != isinstance(part, No) for way in ways[id(part)]}

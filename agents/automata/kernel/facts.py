@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from maze_nca_gym.mazes.facts import Place, Truth
 from maze_nca_gym.mazes.neighbours import Offset
 
-from .coq import printed_comment, printed_int, printed_list
+from .coq import printed_comment, printed_int, printed_list, written_out
 
 
 class Atom(NamedTuple):
@@ -173,20 +173,29 @@ def printed_sum(line: Below) -> str:
 
 
 def printed_fact(fact: Fact) -> str:
-    """Return a fact as the text of a Coq term."""
+    """Return a fact as the text of a Coq term.
+
+    Raises:
+        NotCovered: the text is too long.
+    """
+    return written_out(fact, _pieces)
+
+
+def _pieces(fact: Fact) -> list[str | Fact]:
+    """Return the text of a fact, with its parts in place of their texts."""
     if isinstance(fact, bool):
-        return f"(Always {str(fact).lower()})"
+        return [f"(Always {str(fact).lower()})"]
     if isinstance(fact, Atom):
         code, at = fact.code
-        return f"(Truth {printed_int(code)} {printed_pair(at)})"
+        return [f"(Truth {printed_int(code)} {printed_pair(at)})"]
     if isinstance(fact, Below):
         is_on_map = not fact.constant and [(factor, number.kind) for factor, number in fact.terms] == [(-1, "tile")]
-        return f"(on_map {printed_pair(fact.terms[0][1].at)})" if is_on_map else f"(Below {printed_sum(fact)})"
+        return [f"(on_map {printed_pair(fact.terms[0][1].at)})" if is_on_map else f"(Below {printed_sum(fact)})"]
     if isinstance(fact, Both) and isinstance(fact.one, Below) and [factor for factor, _ in fact.one.terms] == [1]:
         ((_, number),), value = fact.one.terms, -fact.one.constant
         if fact.other == Below(value, ((-1, number),)):
-            return f"(number_is {printed_int(value)} {_printed_number(number)})"
-    return f"({type(fact).__name__} {' '.join(map(printed_fact, parts_of(fact)))})"
+            return [f"(number_is {printed_int(value)} {_printed_number(number)})"]
+    return [f"({type(fact).__name__}", *(piece for part in parts_of(fact) for piece in (" ", part)), ")"]
 
 
 def printed_proof(lemma: Lemma) -> str:
