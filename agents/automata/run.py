@@ -241,10 +241,10 @@ def compile_automaton(
     for option, folder in folders.items():
         check_folder(option, folder)
     given, automaton = automaton, find_automaton(automaton, order)
-    proof = None
+    proof, lemmas = None, ""
     if coq_proof is not None:
         proof = prove(automaton)
-        write_proof(Path(coq_proof), proof)
+        lemmas = write_proof(Path(coq_proof), proof)
     if (slower := helped(automaton)) is not automaton:
         automaton, proof = slower, None  # it has a proof of its own, with further lemmas
     split = separated(automaton)
@@ -252,7 +252,7 @@ def compile_automaton(
     if coq is not None:
         write_equivalent(Path(coq), model, split, certificate)
     if coq_proof is not None:
-        join_network(Path(coq_proof), automaton, model, split, certificate)
+        join_network(Path(coq_proof), lemmas, automaton, model, split, certificate)
     run = None
     with nullcontext() if out is None else alone_in(Path(out)):
         if out is not None:

@@ -235,8 +235,7 @@ def read_theory(folder: Path) -> tuple[Kind, dict[str, str]]:
         OSError: a file could not be read.
     """
     names = {path.stem for path in folder.glob("*.v")}
-    if not names:
-        raise ValueError(f"{folder} has no files of Coq, *.v: `compile-automaton --coq FOLDER` writes them")
+    check(bool(names), f"{folder} has no files of Coq, *.v: `compile-automaton --coq FOLDER` writes them")
     kind = next((kind for kind in KINDS if names & {"Package", "Printed", "Lemmas"} == {*kind.printed}), None)
     if kind is None:
         raise ValueError(
@@ -245,8 +244,7 @@ def read_theory(folder: Path) -> tuple[Kind, dict[str, str]]:
     _refuse_others(folder, kind.files)
     for name in kind.files:
         path = folder / f"{name}.v"
-        if name not in names:
-            raise ValueError(f"{folder} lacks {path.name}: write the folder again with `compile-automaton`")
+        check(name in names, f"{folder} lacks {path.name}: write the folder again with `compile-automaton`")
         if name not in kind.printed and path.read_bytes() != (THEORY / path.name).read_bytes():
             raise ValueError(f"{path} differs from the package's: write the folder again with `compile-automaton`")
     printed = dict[str, str]()
@@ -255,7 +253,7 @@ def read_theory(folder: Path) -> tuple[Kind, dict[str, str]]:
             printed[name] = read_text(folder / f"{name}.v")
             if kind is SHORTEST_PATH:
                 check(printed[name] == package_file(), "its rules or networks differ from the package's")
-            else:
+            else:  # anybody may have written the folder, so the text itself has to show what it defines
                 read_definitions(name, printed[name])
     return kind, printed
 
@@ -307,8 +305,9 @@ def _printed(model: NCA, automaton: Automaton, certificate: Certificate, joins: 
     return printed_file("Printed", f"the automaton {automaton.name} and a network", terms)
 
 
-def write_proof(folder: Path, proof: Proof) -> None:
-    """Write a folder in which Coq's kernel checks an automaton's theorem, from the definitions of its ghosts.
+def write_proof(folder: Path, proof: Proof) -> str:
+    """Write a folder in which Coq's kernel checks an automaton's theorem, from the definitions of its ghosts. Return
+    the text of its file Lemmas.
 
     The folder lacks the further claims of the automaton's author, for example about mazes that change. If there are
     such claims, the function prints their number.
@@ -325,20 +324,25 @@ def write_proof(folder: Path, proof: Proof) -> None:
     """
     from .lemmas import printed_theorem
 
-    write_theory(folder, PROVEN, {"Lemmas": printed_theorem(proof)})
+    lemmas = printed_theorem(proof)
+    write_theory(folder, PROVEN, {"Lemmas": lemmas})
     further = sum(lemma.about == "claim" for lemma in proof.lemmas)
     if further:
         where, automaton = printable(str(folder)), proof.automaton
         about = " is about a fresh start on a maze that stays, and" if automaton.heals else ""
         print(f"{where}: the theorem{about} has none of the {further} further claims of {automaton.name}")
+    return lemmas
 
 
-def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automaton, certificate: Certificate) -> None:
+def join_network(
+    folder: Path, lemmas: str, automaton: Automaton, model: NCA, split: Automaton, certificate: Certificate
+) -> None:
     """Add a theorem to a folder that `write_proof` wrote: the network, weights included, outputs the automaton's
     answers. If the theory does not cover this, print the reason instead.
 
     Args:
         folder: the folder.
+        lemmas: the text that `write_proof` returned.
         automaton: the automaton that `helpers.helped` returned.
         model: the network.
         split: the automaton that the network follows, from `linear.separated`.
@@ -354,7 +358,6 @@ def join_network(folder: Path, automaton: Automaton, model: NCA, split: Automato
     except NotCovered as error:
         print(f"{printable(str(folder))}: the theorem covers the rules, but not the network: {error}")
         return
-    lemmas = (folder / "Lemmas.v").read_text(encoding="utf-8")
     write_theory(folder, JOINED, {"Printed": printed, "Lemmas": lemmas})
 
 
