@@ -19,15 +19,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from enum import IntEnum
 from functools import cache, partial
+from typing import Any
 
 from maze_nca_gym.mazes.facts import CENTRE, moved
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.neighbours import DIRECTIONS
 from maze_nca_gym.mazes.orders import USUAL_ORDER, with_order
 from maze_nca_gym.mazes.relations import canonical_path
-from maze_nca_gym.mazes.terms import Bits, TileView
+from maze_nca_gym.mazes.terms import Bits, Term, TileKind, TileView
 
 from ...policies.guarantees import StepBound
 from ..automaton import Automaton
@@ -35,18 +35,14 @@ from ..theorem import Claim, Steps, Theorem
 from .diameter import CANONICAL, DIAMETER, S, one_walker
 
 
-class _EndsAsWalls:
-    """The view of a rule for which sources and targets are walls."""
+def _with_ends_as_walls(rule: Term) -> Term:
+    """Return a rule for which sources and targets are walls."""
 
-    def __init__(self, see: TileView) -> None:
-        self._see = see
+    def read(seen: Any, tap: str) -> Term:
+        is_wall = isinstance(seen, TileKind) and int(seen) == Tile.WALL
+        return Term(seen, tap) | _is_end(TileView(S), tap) if is_wall else Term(seen, tap)
 
-    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
-        return self._see(signal, tap)
-
-    def tile(self, kind: int, tap: str = "C") -> Bits:
-        is_of_kind = self._see.tile(kind, tap)
-        return is_of_kind | _is_end(self._see, tap) if kind == Tile.WALL else is_of_kind
+    return rule.read_by(read)
 
 
 def _is_end(see: TileView, tap: str = "C") -> Bits:
@@ -80,10 +76,7 @@ def _automaton(order: str) -> Automaton:
         also={diameter.task: diameter.bound},
         bound=StepBound(constant=4, per_move=2),
         rules={
-            **{
-                signal: partial(lambda rule, see: rule(_EndsAsWalls(see)), rule)
-                for signal, rule in diameter.rules.items()
-            },
+            **{signal: _with_ends_as_walls(rule) for signal, rule in diameter.terms.items()},
             **path.rules,
             S.PATH: lambda see: see(S.FLOOD) & path.on_path(see),
             S.MOVES: lambda see: diameter.rules[S.MOVES](see) | _is_end(see),
