@@ -128,15 +128,9 @@ def has_known_axioms(ghosts: Ghosts) -> bool:
     return isinstance(ghosts.axioms, KnownAxioms)
 
 
-def witnesses_of(ghosts: Ghosts) -> tuple[Witness, ...]:
-    """Return the witnesses of ghosts of this library: facts that must be true of some tile of a map."""
-    return ghosts.axioms.witnesses if isinstance(ghosts.axioms, KnownAxioms) else ()
-
-
-def supposed_single(ghosts: Ghosts) -> frozenset[int]:
-    """Return the kinds of tile that a map may have once at most for the axioms of ghosts to be true; none for a user's
-    ghosts."""
-    return ghosts.axioms.single if isinstance(ghosts.axioms, KnownAxioms) else frozenset()
+def known_axioms(ghosts: Ghosts) -> KnownAxioms:
+    """Return the axioms of ghosts of this library, or no axioms for a user's ghosts."""
+    return ghosts.axioms if isinstance(ghosts.axioms, KnownAxioms) else KnownAxioms()
 
 
 def is_free(picture: Picture, at: Place) -> Truth:
@@ -178,8 +172,8 @@ def both_of(*parts: Ghosts) -> Ghosts:
                 joined[axiom._replace(name=f"{axiom.name} ({i})") if i else axiom] = fact
         return joined
 
-    witnesses = tuple(witness for part in parts for witness in witnesses_of(part))
-    single = frozenset[int]().union(*map(supposed_single, parts))
+    witnesses = tuple(witness for part in parts for witness in known_axioms(part).witnesses)
+    single = frozenset[int]().union(*(known_axioms(part).single for part in parts))
     return Ghosts(
         KnownAxioms(axioms, witnesses=witnesses, single=single) if all(map(has_known_axioms, parts)) else axioms,
         lambda tiles: {name: value for part in parts for name, value in part.ghosts(tiles).items()},
@@ -581,10 +575,8 @@ class Fixpoint:
     @property
     def terms(self) -> dict[str, Term]:
         """The rule of each relation as a term."""
-        return {
-            name: term_of(rule.rule if isinstance(rule, anywhere) else rule, who=name)
-            for name, rule in self.rules.items()
-        }
+        rules = {name: rule.rule if isinstance(rule, anywhere) else rule for name, rule in self.rules.items()}
+        return cast(dict[str, Term], rules)
 
     @cached_property
     def _relations(self) -> Relations:
@@ -920,7 +912,7 @@ def canonical_path(
         return {"a step is no longer than the heaviest, the last than the end": implies(n_steps >= 1, short)}
 
     lemmas = (
-        *(flood.axioms.lemmas if isinstance(flood.axioms, KnownAxioms) else ()),
+        *known_axioms(flood).lemmas,
         Lemma(is_near, path_name),
         Lemma(is_nearer),
         Lemma(comes_once),
@@ -930,7 +922,7 @@ def canonical_path(
         lambda picture, at: picture.true(path_name, at),
         lambda picture: picture.of_map(n_steps_name if lengths else length_name),
     )
-    return path.ghosts((answer,), lemmas, single={start, *supposed_single(flood)})
+    return path.ghosts((answer,), lemmas, single={start, *known_axioms(flood).single})
 
 
 def entered(picture: Picture, at: Place) -> Truth:

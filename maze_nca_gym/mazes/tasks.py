@@ -30,7 +30,7 @@ from maze_nca_gym.mazes.levels import (
     to_text,
 )
 from maze_nca_gym.mazes.orders import USUAL_ORDER, OrderedRegistry, split_order, with_order
-from maze_nca_gym.mazes.relations import Fixpoint, canonical_path, has_known_axioms, supposed_single
+from maze_nca_gym.mazes.relations import Fixpoint, canonical_path, has_known_axioms, known_axioms
 from maze_nca_gym.mazes.scoring import IsOptimal, lengths_of
 from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, larger_mazes, mazes_to_try, small_mazes
 from maze_nca_gym.mazes.text import digest, printed_answers, printed_function, printed_ghosts
@@ -234,7 +234,7 @@ class Task:
         usual = dict.fromkeys(("source", "target"), "one") if self.has_endpoints and self.mark is None else {}
         counts = [COUNTS[{**usual, **self.counts}.get(kind.name, "any")] for kind in self.kinds]
         least, most = np.array(counts, np.int64).T.copy()
-        for kind in () if self.ghosts is None else supposed_single(self.ghosts):
+        for kind in () if self.ghosts is None else known_axioms(self.ghosts).single:
             most[kind : kind + 1] = np.minimum(most[kind : kind + 1], 1)
         return least, most
 

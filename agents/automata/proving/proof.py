@@ -41,7 +41,7 @@ from maze_nca_gym.mazes.facts import (
 )
 from maze_nca_gym.mazes.levels import Tiles, to_text
 from maze_nca_gym.mazes.orders import split_order
-from maze_nca_gym.mazes.relations import Fixpoint, has_known_axioms, supposed_single
+from maze_nca_gym.mazes.relations import Fixpoint, has_known_axioms, known_axioms
 from maze_nca_gym.mazes.small import MOST_OF_LIBRARY, all_mazes, kinds_once, mazes_to_try, small_mazes
 from maze_nca_gym.mazes.tasks import TASKS, Task, check_specification
 from maze_nca_gym.support.files import user_path, write_all
@@ -368,7 +368,7 @@ def _theorems(automaton: Automaton, task: Task, named: Ghosts | None) -> Iterato
             specification differs from `solve`, or one of its axioms is false.
     """
     bound, specified = automaton.bound, None if task.ghosts is None else _read(task.ghosts)
-    if named is not None and not supposed_single(named) <= {*kinds_once(task)}:
+    if named is not None and not known_axioms(named).single <= {*kinds_once(task)}:
         # these axioms of the library are false on some levels of the task, so the automaton's author assumes them
         named = replace(named, axioms=partial(named.axioms))
     if named is not None and named.answers and len(named.answers) != len(automaton.answers):

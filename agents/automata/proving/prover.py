@@ -33,7 +33,7 @@ from maze_nca_gym.mazes.facts import (
 )
 from maze_nca_gym.mazes.levels import Kind
 from maze_nca_gym.mazes.neighbours import DIRECTIONS, offsets
-from maze_nca_gym.mazes.relations import N_TILES, has_known_axioms, witnesses_of
+from maze_nca_gym.mazes.relations import N_TILES, has_known_axioms, known_axioms
 from maze_nca_gym.mazes.small import kinds_once
 from maze_nca_gym.mazes.terms import Rule, term_of
 from maze_nca_gym.support.names import unknown_name
@@ -246,7 +246,7 @@ class Prover:
                 lemma = self._lemma("signal", f"{signal.name} is switched on at some tile", switched, some, inside)
                 if lemma.holds:
                     break
-            for (comes, shows), number in product(witnesses_of(theorem), [t, *theorem.rounds(picture, t)]):
+            for (comes, shows), number in product(known_axioms(theorem).witnesses, [t, *theorem.rounds(picture, t)]):
                 if lemma.holds:
                     break
                 # if the signal should be on, its rule is true at this tile, or else there is a witness, and the rule is
