@@ -131,5 +131,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedGpu]:
     monkeypatch.setattr(torch.amp, "is_autocast_available", lambda kind: True)
     monkeypatch.setattr(torch, "Generator", _GeneratorOnCpu)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    if hasattr(torch, "accelerator"):  # a build with CUDA would count that GPU as real, and Adam ask for its stream
+        monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available=False: None)
     with mode:
         yield mode
