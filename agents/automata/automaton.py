@@ -24,7 +24,7 @@ from maze_nca_gym.mazes.tasks import Task, find_task
 from maze_nca_gym.mazes.terms import Read, Rule, Tape, Term, TileKind, term_of
 from maze_nca_gym.mazes.text import digest, printed
 from maze_nca_gym.support import notebooks
-from maze_nca_gym.support.options import ReadOnly, check_options
+from maze_nca_gym.support.options import ReadOnly, check, check_options
 from maze_nca_gym.support.tables import Table
 
 from ..policies.guarantees import StepBound
@@ -126,17 +126,14 @@ class Automaton:
         kinds, answers = self.problem.kinds, self.problem.answers
         # tasks
         for task, bound in zip(self.problems[1:], self.also.values(), strict=True):
-            if task.kinds != kinds[: task.n_tiles] or len(task.answers) != len(answers):
-                raise ValueError(
-                    f"the task {task.name} has other kinds of tile or answers than the task of {self.name}"
-                )
+            alike = task.kinds == kinds[: task.n_tiles] and len(task.answers) == len(answers)
+            check(alike, f"the task {task.name} has other kinds of tile or answers than the task of {self.name}")
             if not isinstance(bound, StepBound):
                 raise ValueError(
                     f"the bound of {self.name} for the task {task.name} must be a StepBound, got {bound!r}"
                 )
         # signals and their channels
-        if not issubclass(self.signals, IntEnum):
-            raise ValueError(f"the signals of {self.name} must be an IntEnum, got {self.signals!r}")
+        check(issubclass(self.signals, IntEnum), f"the signals of {self.name} must be an IntEnum, got {self.signals!r}")
         for name, signal in self.signals.__members__.items():
             if name != signal.name:
                 raise ValueError(
@@ -145,10 +142,9 @@ class Automaton:
                 )
         signals = tuple(self.signals)
         first = ("PATH",) if len(answers) == 1 else tuple(answer.upper() for answer in answers)
-        if [*map(int, signals)] != [*range(len(signals))] or tuple(
-            each.name for each in signals[: len(first)]
-        ) != first:
-            raise ValueError(f"the signals of {self.name} must count from 0, and the first must be {', '.join(first)}")
+        ordered = [*map(int, signals)] == [*range(len(signals))]
+        ordered &= tuple(signal.name for signal in signals[: len(first)]) == first
+        check(ordered, f"the signals of {self.name} must count from 0, and the first must be {', '.join(first)}")
         if len(signals) > MOST_SIGNALS:
             raise ValueError(f"{self.name} has {len(signals)} signals, but a tile holds at most {MOST_SIGNALS}")
         named = dict[str, str]()
@@ -180,8 +176,7 @@ class Automaton:
         if unknown:
             raise ValueError(f"{self.name} has a rule for {unknown[0]!r}, which is not one of its signals")
         for signal in signals:
-            if signal not in rules:
-                raise ValueError(f"the rule of {signal.name} in {self.name} is missing")
+            check(signal in rules, f"the rule of {signal.name} in {self.name} is missing")
         # from here on a rule is an expression, so all code that runs, compiles or proves it uses the same expression
         said = {s: _checked(self, f"the rule of {s.name} in {self.name}", rules[s], self.taps) for s in signals}
         object.__setattr__(self, "rules", ReadOnly(said))
@@ -192,12 +187,10 @@ class Automaton:
         if not self.parts:
             object.__setattr__(self, "parts", (tuple(s for s in signals if s not in self.everywhere),))
         held = Counter(signal for part in (*self.parts, self.everywhere) for signal in part)
-        wrong = [signal.name for signal in signals if held[signal] != 1]
-        if wrong:
-            names = ", ".join(wrong)
-            raise ValueError(
-                f"`parts` and `everywhere` of {self.name} must contain each signal once in all, unlike {names}"
-            )
+        wrong = ", ".join(signal.name for signal in signals if held[signal] != 1)
+        check(
+            not wrong, f"`parts` and `everywhere` of {self.name} must contain each signal once in all, unlike {wrong}"
+        )
 
     def __repr__(self) -> str:
         known = "no known bound" if self.bound is None else f"at most {self.bound} iterations"
@@ -434,8 +427,7 @@ def _checked(automaton: Automaton, who: str, rule: Rule, taps: tuple[str, ...], 
     term = term_of(rule, automaton.signals, who)
     for leaf in term.leaves:
         seen = leaf.seen
-        if leaf.tap not in taps:
-            raise ValueError(f"{who} reads {leaf.tap!r}, but may read {', '.join(taps)} only")
+        check(leaf.tap in taps, f"{who} reads {leaf.tap!r}, but may read {', '.join(taps)} only")
         if isinstance(seen, TileKind):
             automaton.problem.check_kind(who, int(seen), seen.name)
         elif not isinstance(seen, automaton.signals):
