@@ -75,10 +75,9 @@ class GAT(GraphPolicy):
         from torch_geometric.nn import GATConv  # here, after `graph_policy` has checked that it is installed
 
         check_flags(edge_features=edge_features)
-        layer = partial(GATConv, add_self_loops=False, edge_dim=2 if edge_features else None)
-        shape = n_tiles, n_channels, shared_weights, n_iterations, last_relu
-        super().__init__(*shape, True, layer, task, channel_names, generator)
+        super().__init__(n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names)
         self.edge_features = edge_features
+        self._add_layers(partial(GATConv, add_self_loops=False, edge_dim=2 if edge_features else None), generator)
         self.register_buffer("_places", torch.tensor(NEIGHBOURHOOD), persistent=False)
 
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:

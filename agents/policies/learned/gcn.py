@@ -73,11 +73,10 @@ class GCN(GraphPolicy):
     ) -> None:
         from torch_geometric.nn import GCNConv  # here, after `graph_policy` has checked that it is installed
 
-        check_flags(normalise_edges=normalise_edges)
-        layer = partial(GCNConv, add_self_loops=False, normalize=normalise_edges)
-        shape = n_tiles, n_channels, shared_weights, n_iterations, last_relu
-        super().__init__(*shape, traversable_edges_only, layer, task, channel_names, generator)
-        self.normalise_edges = normalise_edges
+        check_flags(normalise_edges=normalise_edges, traversable_edges_only=traversable_edges_only)
+        super().__init__(n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names)
+        self.traversable_edges_only, self.normalise_edges = traversable_edges_only, normalise_edges
+        self._add_layers(partial(GCNConv, add_self_loops=False, normalize=normalise_edges), generator)
 
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
         """Return the layer's output, (n, C), for (n, T + C) float features of n nodes; all neighbours have the same

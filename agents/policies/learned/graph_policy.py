@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.neighbours import offsets
 
-from .base import LearnedPolicy, check_flags
+from .base import LearnedPolicy
 
 try:
     with warnings.catch_warnings():
@@ -137,41 +137,26 @@ class GraphPolicy(LearnedPolicy):
 
     Subclasses define the features of the graph that the layer reads. The maze is an input of every iteration. The last
     iteration has no ReLU, and the next iteration reads negative values as zeros, as in `NCA`. A layer computes in the
-    dtype of its weights.
-
-    Args:
-        n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names: see `LearnedPolicy`.
-        traversable_edges_only: whether walls are not nodes; otherwise all tiles are nodes.
-        make_layer: a function of (T + C, C) that returns a layer from T + C to C features of a node. The layer must not
-            add self-loops, because the graph contains them.
-        generator: draws the initial weights as torch_geometric does, uniform by Glorot's rule; biases are 0. By default
-            a fresh one with seed 0.
+    dtype of its weights. The constructor of a subclass ends with `_add_layers`.
 
     Attributes:
+        traversable_edges_only: whether walls are not nodes; otherwise all tiles are nodes.
         layers: one or n_iterations modules.
-
-    Raises:
-        ValueError: an argument of the wrong type or out of range.
     """
 
-    def __init__(
-        self,
-        n_tiles: int,
-        n_channels: int,
-        shared_weights: bool,
-        n_iterations: int | None,
-        last_relu: bool,
-        traversable_edges_only: bool,
-        make_layer: Callable[[int, int], nn.Module],
-        task: str | None,
-        channel_names: Sequence[str] | None,
-        generator: torch.Generator | None,
-    ) -> None:
-        check_flags(traversable_edges_only=traversable_edges_only)
-        super().__init__(n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names)
-        self.traversable_edges_only = traversable_edges_only
+    traversable_edges_only = True
+
+    def _add_layers(self, make_layer: Callable[[int, int], nn.Module], generator: torch.Generator | None) -> None:
+        """Make the layers, and draw their weights as torch_geometric does: uniform by Glorot's rule, biases 0.
+
+        Args:
+            make_layer: a function of (T + C, C) that returns a layer from T + C to C features of a node. The layer must
+                not add self-loops, because the graph contains them.
+            generator: draws the weights; by default a fresh one with seed 0.
+        """
         with torch.device("meta"):  # where a layer's own initialisation does not advance the global generator
-            layers = nn.ModuleList(make_layer(n_tiles + n_channels, n_channels) for _ in range(self.n_layers))
+            shape = self.n_tiles + self.n_channels, self.n_channels
+            layers = nn.ModuleList(make_layer(*shape) for _ in range(self.n_layers))
         self.layers = layers.to_empty(device=torch.get_default_device()).float()
         self._draw(generator or torch.Generator().manual_seed(0))
 
