@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -25,6 +26,8 @@ SMALL_BATCH_TILES = 1 << 15
 N_TRIED = 8
 """Number of mazes of a shape that are tried if the policy raises errors. If all of them fail, the policy refuses the
 shape."""
+
+T = TypeVar("T")
 
 
 class Examined(NamedTuple):
@@ -72,21 +75,18 @@ class Examiner:
         """
         levels = label(self.policy, tiles, targets)
         limits, batch = self.limits(levels), max(usual_batch(tiles), SMALL_BATCH_TILES // tiles[0].size)
-        try:
-            result = run_until_solved(self.policy, levels, int(limits.max()), batch=batch)
-        except (MemoryError, torch.OutOfMemoryError):
-            raise
-        except Exception as error:  # the policy may be anything that a user wrote: find the first maze of the error
-            if len(tiles) == 1:
-                return Examined(np.ones(1, np.bool_), np.zeros(1, np.int64), _words(error))
-            half = len(tiles) // 2
-            first = self(tiles[:half], targets[:half])
-            if first.error:
-                return first
-            second = self(tiles[half:], targets[half:])
-            failed = np.concatenate([first.failed, second.failed])
-            return Examined(failed, np.concatenate([first.steps, second.steps]), second.error)
-        return Examined(~(result.solved & (result.steps <= limits)), result.steps)
+        result, error = _attempt(run_until_solved, self.policy, levels, int(limits.max()), batch=batch)
+        if result is not None:
+            return Examined(~(result.solved & (result.steps <= limits)), result.steps)
+        if len(tiles) == 1:
+            return Examined(np.ones(1, np.bool_), np.zeros(1, np.int64), error)
+        half = len(tiles) // 2  # find the first maze of the error
+        first = self(tiles[:half], targets[:half])
+        if first.error:
+            return first
+        second = self(tiles[half:], targets[half:])
+        failed = np.concatenate([first.failed, second.failed])
+        return Examined(failed, np.concatenate([first.steps, second.steps]), second.error)
 
     @threads(1)
     @torch.no_grad()
@@ -104,32 +104,31 @@ class Examiner:
         for index in np.linspace(0, len(tiles) - 1, min(len(tiles), N_TRIED)).astype(int).tolist():
             maze = encode(self.policy, tiles[index : index + 1])
             state = maze.new_zeros(1, self.policy.n_channels, *maze.shape[2:])
-            try:
-                after = self.policy(maze, state)
-            except (MemoryError, torch.OutOfMemoryError):
-                raise
-            except Exception as error:
-                errors.append(_words(error))
-            else:
-                shape = tuple(getattr(after, "shape", ()))
-                if shape == tuple(state.shape):
-                    return ""
-                errors.append(f"the next state must have shape {tuple(state.shape)}, got {shape}")
+            after, error = _attempt(self.policy, maze, state)
+            shape = tuple(getattr(after, "shape", ()))
+            if not error and shape == tuple(state.shape):
+                return ""
+            errors.append(error or f"the next state must have shape {tuple(state.shape)}, got {shape}")
         return errors[0]
 
     def last_answer(self, level: Batch) -> NDArray[np.bool_]:
         """Return the answer after the last iteration on one level, (H, W) or (K, H, W) bool; all False if the policy
         raises an error."""
-        try:
-            return np.asarray(find_paths(self.policy, level.tiles, int(self.limits(level)[0]))[0] > 0.5)
-        except (MemoryError, torch.OutOfMemoryError):
-            raise
-        except Exception:
-            return np.zeros(level.wanted.shape[1:], np.bool_)
+        paths, _ = _attempt(find_paths, self.policy, level.tiles, int(self.limits(level)[0]))
+        return np.zeros(level.wanted.shape[1:], np.bool_) if paths is None else np.asarray(paths[0] > 0.5)
 
 
-def _words(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+def _attempt(call: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T | None, str]:
+    """Return the result of a call and an empty text or, if the policy raises an error, None and the error in words.
+
+    The policy may be anything that a user wrote, so it may raise any error. Only a lack of memory is raised again.
+    """
+    try:
+        return call(*arguments, **options), ""
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        return None, f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def solvable(task: Task, tiles: Tiles) -> tuple[Tiles, NDArray[np.bool_]]:

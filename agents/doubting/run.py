@@ -17,9 +17,7 @@ from ..runs import ProgressBar, check_folder, naming_memory, recorded
 
 if TYPE_CHECKING:
     from ..policies.policy import Policy
-    from .record import Doubt, Failure
-    from .searching import Search
-    from .shrinking import Shrinking
+    from .record import Doubt
 
 TRIED, SIZES = ("random", "sparse", "loops", "perfect"), (4, 6, 8, 12, 16, 24, 32, 48, 64)
 """Default families of mazes, and default inner sizes of their mazes."""
@@ -106,7 +104,7 @@ def doubt(
         except KeyboardInterrupt:
             is_interrupted = True
         if search.failed is not None:
-            failure = _failure(search, shrinking or Shrinking.of(search))
+            failure = (shrinking or Shrinking.of(search)).failure()
             drawing = to_text(failure.tiles, letters=model.problem.letters).replace("\n", r"\n")
             level = drawing if out is None else Path(out) / LEVEL
             command = recorded(Call(play, {"policy": policy, "levels": level, "steps": failure.iterations}))
@@ -129,24 +127,3 @@ def doubt(
     if out is not None:
         record.save(out)
     return record
-
-
-def _failure(search: Search, shrinking: Shrinking) -> Failure:
-    """Return the maze of the shrinking with the policy's answer on it."""
-    from ..rollouts.scores import label
-    from .record import Failure
-
-    assert search.failed is not None
-    examiner, maze = search.examiner, shrinking.tiles
-    levels = label(examiner.policy, maze[None], search.task.solve(maze[None]))
-    return Failure(
-        tiles=maze,
-        correct=levels.wanted[0],
-        shown=examiner.last_answer(levels),
-        iterations=int(examiner.limits(levels)[0]),
-        error=shrinking.error,
-        unshrunk=search.failed.tiles,
-        found_in=search.place,
-        n_tried=shrinking.n_tried,
-        is_minimal=shrinking.is_minimal,
-    )

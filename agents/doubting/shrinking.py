@@ -18,9 +18,10 @@ import numpy as np
 from maze_nca_gym.mazes.levels import Tile, Tiles
 from maze_nca_gym.mazes.scoring import lengths_of
 from maze_nca_gym.mazes.small import allowed, kinds_once
-from maze_nca_gym.mazes.tasks import Task
 
-from .examining import Examiner, solvable
+from ..rollouts.scores import label
+from .examining import solvable
+from .record import Failure
 from .searching import Search
 
 TILES_AT_ONCE = 1 << 14
@@ -35,18 +36,15 @@ class Shrinking:
     class.
 
     Attributes:
-        examiner: runs the policy.
-        has_border: whether the border of walls has to stay.
-        least: the smallest number of tiles of a maze, without the border that has to stay.
+        search: the search that found the maze. It states whether the border of walls has to stay, and the smallest
+            number of tiles of a maze.
         tiles: (H, W) uint8, the smallest maze so far, with its border.
         error: the error on this maze; empty for a wrong answer.
         n_tried: the number of changed mazes that were examined.
         is_minimal: whether the policy is correct after every further change.
     """
 
-    examiner: Examiner
-    has_border: bool
-    least: int
+    search: Search
     tiles: Tiles
     error: str
     n_tried: int = 0
@@ -56,17 +54,29 @@ class Shrinking:
     def of(cls, search: Search) -> Shrinking:
         """Return a shrinking that begins with the maze on which the policy failed in a search."""
         assert search.failed is not None
-        return cls(search.examiner, search.has_border, search.least, *search.failed)
+        return cls(search, *search.failed)
 
-    @property
-    def task(self) -> Task:
-        """The task of the policy."""
-        return self.examiner.policy.problem
+    def failure(self) -> Failure:
+        """Return the maze with the policy's answer on it."""
+        search, examiner, maze = self.search, self.search.examiner, self.tiles
+        assert search.failed is not None
+        levels = label(examiner.policy, maze[None], search.task.solve(maze[None]))
+        return Failure(
+            tiles=maze,
+            correct=levels.wanted[0],
+            shown=examiner.last_answer(levels),
+            iterations=int(examiner.limits(levels)[0]),
+            error=self.error,
+            unshrunk=search.failed.tiles,
+            found_in=search.place,
+            n_tried=self.n_tried,
+            is_minimal=self.is_minimal,
+        )
 
     @property
     def body(self) -> Tiles:
         """The (H, W) maze without the border that has to stay."""
-        return self.tiles[1:-1, 1:-1] if self.has_border else self.tiles
+        return self.tiles[1:-1, 1:-1] if self.search.has_border else self.tiles
 
     def run(self, report: Callable[[int, str], Any]) -> None:
         """Shrink the maze until the policy is correct after every further change.
@@ -102,12 +112,11 @@ class Shrinking:
     def _try(self, bodies: Tiles, report: Callable[[], Any]) -> bool:
         """Replace the maze by the first of (N, H, W) mazes on which the policy fails; return whether there is such a
         maze."""
-        bodies = bodies[allowed(self.task, bodies) & (bodies[0].size >= self.least)]
-        if self.has_border:
-            bodies = np.pad(bodies, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
-        tiles, targets = solvable(self.task, bodies) if len(bodies) else (bodies, None)
+        search = self.search
+        bodies = bodies[allowed(search.task, bodies) & (bodies[0].size >= search.least)]
+        tiles, targets = solvable(search.task, search.bordered(bodies)) if len(bodies) else (bodies, None)
         while targets is not None and len(tiles):
-            examined = self.examiner(tiles, targets)
+            examined = search.examiner(tiles, targets)
             self.n_tried += len(examined.failed)
             report()
             last = len(examined.failed) - 1
@@ -141,7 +150,8 @@ class Shrinking:
         """Yield an (H, W) maze without n rows from `start` on. Ends in these rows are moved to the row above, then to
         the row below."""
         band, left = maze[start : start + n], np.delete(maze, slice(start, start + n), axis=0)
-        ends = [(int(col), int(band[row, col])) for row, col in np.argwhere(np.isin(band, kinds_once(self.task)))]
+        is_end = np.isin(band, kinds_once(self.search.task))
+        ends = [(int(col), int(band[row, col])) for row, col in np.argwhere(is_end)]
         yield left
         for row in {start - 1, start} if ends else ():
             if 0 <= row < len(left):
@@ -156,7 +166,7 @@ class Shrinking:
         Other kinds of tile that may occur several times in a maze are replaced in the same way.
         """
         body = self.body
-        places = np.argwhere((body != Tile.EMPTY) & ~np.isin(body, kinds_once(self.task)))
+        places = np.argwhere((body != Tile.EMPTY) & ~np.isin(body, kinds_once(self.search.task)))
         n = len(places)
         while n:
             for start in range(0, len(places), n):
@@ -170,11 +180,11 @@ class Shrinking:
 
         An end is moved to an empty tile of the solution, or to an empty tile beside the end.
         """
-        body, moved = self.body, list[Tiles]()
-        around = (slice(1, -1), slice(1, -1)) if self.has_border else (slice(None), slice(None))
-        target = self.task.solve(self.tiles[None])
+        body, moved, search = self.body, list[Tiles](), self.search
+        around = (slice(1, -1), slice(1, -1)) if search.has_border else (slice(None), slice(None))
+        target = search.task.solve(self.tiles[None])
         of_maze = np.asarray(target.reshape(-1, *self.tiles.shape).any(axis=0))[around]
-        for row, col in np.argwhere(np.isin(body, kinds_once(self.task))):
+        for row, col in np.argwhere(np.isin(body, kinds_once(search.task))):
             beside = np.abs(np.indices(body.shape) - np.array([row, col])[:, None, None]).sum(axis=0) == 1
             for place in np.argwhere((of_maze | beside) & (body == Tile.EMPTY)):
                 changed = body.copy()
@@ -182,10 +192,7 @@ class Shrinking:
                 moved.append(changed)
         if not moved:
             return
-        mazes = np.stack(moved)
-        if self.has_border:
-            mazes = np.pad(mazes, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
-        mazes, targets = solvable(self.task, mazes)
+        mazes, targets = solvable(search.task, search.bordered(np.stack(moved)))
         lengths = lengths_of(targets)
         shorter = np.flatnonzero(lengths < lengths_of(target)[0])
         for index in shorter[np.argsort(lengths[shorter], kind="stable")]:
