@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
@@ -42,6 +43,7 @@ Line: TypeAlias = Mapping[str, float]
 """Metrics by name, including the count of updates or rounds, such as {"update": 25, "loss": 0.1}."""
 
 
+@dataclass(eq=False)
 class RunFolder:
     """The folder of a single run with a configuration that never changes.
 
@@ -65,23 +67,17 @@ class RunFolder:
         same_command: words that describe the command that continues this run after an interruption.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        configuration: Mapping[str, Any],
-        files: Sequence[str],
-        counter: str | None,
-        writes: bool,
-        rules: Mapping[str, str],
-    ) -> None:
-        self.path, self.writes, self._rules = path, writes, dict(rules)
-        self.configuration: dict[str, Any] = json.loads(json.dumps(configuration))
-        self.lines: list[Line] = []
-        self.found: dict[str, Any] | None = None
-        self.continues = False
-        self.ways_out = "choose another --out, or lose that run with --overwrite"
-        self.same_command = "the same command"
-        self._files, self._counter = (METRICS, CHECKPOINT, *files), counter
+    path: Path
+    configuration: dict[str, Any]
+    writes: bool
+    _files: tuple[str, ...]
+    _counter: str | None
+    _rules: dict[str, str]
+    lines: list[Line] = field(default_factory=list)
+    found: dict[str, Any] | None = None
+    continues: bool = False
+    ways_out: str = "choose another --out, or lose that run with --overwrite"
+    same_command: str = "the same command"
 
     @classmethod
     def open(
@@ -123,7 +119,8 @@ class RunFolder:
                 last line.
             OSError: the folder cannot be written.
         """
-        run = cls(path, configuration, files, counter, writes, rules or {})
+        own = json.loads(json.dumps(configuration))
+        run = cls(path, own, writes, (METRICS, CHECKPOINT, *files), counter, dict(rules or {}))
         if overwrite is None:
             run.ways_out = "choose another --out"
         elif overwrite:
