@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from glob import glob
 from pathlib import Path
 
@@ -131,17 +132,8 @@ def measure_scores(
         correct = {way: np.logical_and.reduce(optimal, axis=1) for way, optimal in streams.items()} | correct
     search = cost_note(policy) if policy.engine_hints.passes > 1 else ""
     named = score_named(metrics, tiles, paths[RESTARTED], canonical)
-    return row_of(benchmark, tiles, cell.name, correct, named, lesson, search, policy.n_weights, n_steps, seconds)
-
-
-def mazes_alike(benchmark: BenchmarkSet, tiles: Tiles) -> NDArray[np.int64]:
-    """Return the sizes of the groups of similar levels among (N, H, W) levels, (G,) int64.
-
-    A group consists of the mazes of one stream or, if a set has every tile as source, of the levels of one maze.
-    """
-    if benchmark.every_tile:
-        return np.unique(np.where(tiles == Tile.SOURCE, Tile.EMPTY, tiles), axis=0, return_counts=True)[1]
-    return np.full(len(tiles) // benchmark.stream, benchmark.stream)
+    row = row_of(benchmark, tiles, cell.name, correct, named, lesson)
+    return replace(row, search=search, weights=policy.n_weights, n_steps=n_steps, seconds=seconds)
 
 
 def reused_paths(policy: Policy, streams: Tiles, n_steps: int) -> NDArray[np.bool_]:
@@ -169,12 +161,8 @@ def row_of(
     correct: Mapping[str, NDArray[np.bool_]],
     named: Mapping[str, NDArray[np.float64]],
     lesson: tuple[str, str],
-    search: str = "",
-    n_weights: int | None = None,
-    n_steps: int | None = None,
-    seconds: float | None = None,
 ) -> Measured:
-    """Return the row of a policy or file of predictions.
+    """Return the row of a file of predictions, or of a policy before its search, weights, iterations and time.
 
     Args:
         benchmark: the set.
@@ -183,22 +171,22 @@ def row_of(
         correct: score -> bool, which of the N levels, or of their streams, are correct.
         named: name of a further metric -> (N,) values from 0 to 1.
         lesson: the supervision and the training mazes, from `learned_from`.
-        search: the search at inference, in words; empty if there is none.
-        n_weights, n_steps, seconds: the number of weights, the number of iterations on each maze, and the time; None
-            for a file.
     """
-    alike = mazes_alike(benchmark, tiles)
+    # sizes of groups of similar levels: the mazes of a stream or, if a set has every tile as source, those of a maze
+    alike = np.full(len(tiles) // benchmark.stream, benchmark.stream)
+    if benchmark.every_tile:
+        alike = np.unique(np.where(tiles == Tile.SOURCE, Tile.EMPTY, tiles), axis=0, return_counts=True)[1]
     n_independent = alike.sum() ** 2 / (alike**2).sum()
     return Measured(
         set=benchmark.name,
         name=name,
-        weights=n_weights,
+        weights=None,
         supervision=lesson[0],
         trained_on=lesson[1],
-        search=search,
+        search="",
         n=len(alike),
         scores={score: proportion(of, n_independent) for score, of in correct.items()}
         | {score: mean(of, 1, 0, n_independent) for score, of in named.items()},
-        n_steps=n_steps,
-        seconds=seconds,
+        n_steps=None,
+        seconds=None,
     )
