@@ -25,6 +25,7 @@ from ..policies.policy import Policy
 from .graphs import OnGraph
 from .iterating import finished, rollout
 from .scores import encode, label, score_table
+from .solved import snapshot_of
 from .solving import step_limit
 
 
@@ -212,19 +213,7 @@ class Session:
             verdict = DRAWINGS.get(policy.output, task).found if solved else ""
         else:
             verdict = task.why_unsolvable(tiles)
-        return Snapshot(
-            tiles,
-            channels,
-            target[0],
-            policy.channel_names,
-            step,
-            accuracy,
-            self.title(tiles),
-            policy.channel_names.index(policy.highlight) or None,
-            verdict,
-            solved,
-            task.kinds,
-        )
+        return snapshot_of(policy, tiles, channels, target[0], step, accuracy, self.title(tiles), verdict, solved)
 
     def title(self, tiles: Tiles) -> str:
         """Return the title: the policy's name, the kind and size of the levels, the seed and the level's number."""

@@ -197,19 +197,27 @@ def _frames(
 ) -> list[Frame]:
     """Return the pictures of some steps of an episode on one (H, W) level with its solution."""
     levels = label(policy, tiles[None], target[None])
-    highlight = policy.channel_names.index(policy.highlight) or None  # the path is drawn anyway
-    states = enumerate(iterate(policy, encode(policy, tiles[None]), n_steps))
-    return [
-        Snapshot(
-            tiles,
-            state,
-            target,
-            channel_names=policy.channel_names,
-            step=step,
-            accuracy=float(score_table(policy, levels, state[None][:, policy.problem.drawn])[0, ACCURACY]),
-            title=title,
-            highlight=highlight,
-            kinds=policy.problem.kinds,
-        ).draw()
-        for step, state in ((step, read_back(state[0])) for step, state in states if step in shown)
-    ]
+    frames = []
+    for step, reached in enumerate(iterate(policy, encode(policy, tiles[None]), n_steps)):
+        if step in shown:
+            state = read_back(reached)
+            accuracy = float(score_table(policy, levels, state[:, policy.problem.drawn])[0, ACCURACY])
+            frames.append(snapshot_of(policy, tiles, state[0], target, step, accuracy, title).draw())
+    return frames
+
+
+def snapshot_of(
+    policy: Policy,
+    tiles: Tiles,
+    state: NDArray[np.float32],
+    target: NDArray[np.bool_],
+    step: int,
+    accuracy: float,
+    title: str,
+    verdict: str = "",
+    solved: bool = False,
+) -> Snapshot:
+    """Return a step of a policy on an (H, W) level, from its (C, H, W) state, with the policy's names and colours."""
+    names, kinds = policy.channel_names, policy.problem.kinds
+    highlight = names.index(policy.highlight) or None  # the path is drawn anyway
+    return Snapshot(tiles, state, target, names, step, accuracy, title, highlight, verdict, solved, kinds)
