@@ -45,24 +45,6 @@ HIGHLIGHT: RGB = (84, 199, 194)
 """Colour of free tiles at which the highlighted channel is largest; this channel shows how the automaton works."""
 
 NOT_A_NUMBER: RGB = (255, 0, 255)
-_POSITIVE = (
-    (255, 255, 255),
-    (186, 238, 217),
-    (117, 214, 205),
-    (43, 185, 201),
-    (0, 152, 193),
-    (26, 116, 175),
-    (51, 82, 142),
-)
-_NEGATIVE = (
-    (255, 255, 255),
-    (255, 217, 176),
-    (243, 179, 122),
-    (226, 143, 79),
-    (202, 108, 48),
-    (172, 78, 32),
-    (137, 54, 29),
-)
 _SHADES = 255
 _WALL_GREY, _WALL_OPACITY = 150.0, 0.65
 
@@ -71,6 +53,10 @@ def rgb(colour: str) -> RGB:
     """Return a colour as (red, green, blue) from 0 to 255, from a text such as "#0072b2"."""
     red, green, blue = bytes.fromhex(colour.removeprefix("#"))
     return red, green, blue
+
+
+_POSITIVE = tuple(map(rgb, ["#ffffff", "#baeed9", "#75d6cd", "#2bb9c9", "#0098c1", "#1a74af", "#33528e"]))
+_NEGATIVE = tuple(map(rgb, ["#ffffff", "#ffd9b0", "#f3b37a", "#e28f4f", "#ca6c30", "#ac4e20", "#89361d"]))
 
 
 def _ramp(points: tuple[RGB, ...]) -> NDArray[np.float64]:
