@@ -5,14 +5,10 @@ Needs stable_baselines3, the optional extra `sb3`.
 
 from __future__ import annotations
 
-from gymnasium.error import DependencyNotInstalled
+from maze_nca_gym.support.doors import needing
 
-try:
+with needing('reinforcement learning needs stable_baselines3: run `pip install "maze-nca-gym[sb3]"`'):
     import stable_baselines3  # noqa: F401
-except ImportError as error:
-    raise DependencyNotInstalled(
-        'reinforcement learning needs stable_baselines3: run `pip install "maze-nca-gym[sb3]"`'
-    ) from error
 
 from .actor_critic import NCAActorCriticPolicy
 from .learning_curve import LearningCurve, draw_learning_curves

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import numpy as np
-from gymnasium.error import DependencyNotInstalled
 
 from maze_nca_gym.mazes.levels import to_text
+from maze_nca_gym.support.doors import needing
 from maze_nca_gym.support.files import path_of_format, write_file
 from maze_nca_gym.support.options import OneOf, Shown, Stored, check, checked
 from maze_nca_gym.support.random_streams import rng_for
@@ -225,10 +225,8 @@ def to_onnx(policy: Policy, name: str) -> bytes:
         ValueError: PyTorch's exporter cannot make a graph of the policy, for example because operations depend on
             values.
     """
-    try:
+    with needing("onnx files need the packages of maze-nca-gym[onnx]"):
         import onnxscript  # noqa: F401 # PyTorch's exporter imports it
-    except ImportError as error:
-        raise DependencyNotInstalled("onnx files need the packages of maze-nca-gym[onnx]") from error
     import torch
 
     module, sample = _iteration(policy)

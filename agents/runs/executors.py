@@ -29,6 +29,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Protocol
 
+from maze_nca_gym.support.doors import needing
 from maze_nca_gym.support.options import check
 
 from .stopping import has_stopped
@@ -208,10 +209,8 @@ class SubmititExecutor:
         first = {name: value for name, value in self._options.items() if name.partition("_")[2] in _OF_CONSTRUCTOR}
         if not isinstance(first.get("slurm_max_num_timeout", 0), int):
             raise TypeError(f"slurm_max_num_timeout must be an integer, got {first['slurm_max_num_timeout']!r}")
-        try:
+        with needing('this launcher needs submitit: pip install "maze-nca-gym[cluster]"', ValueError):
             from submitit import AutoExecutor
-        except ImportError as error:
-            raise ValueError('this launcher needs submitit: pip install "maze-nca-gym[cluster]"') from error
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # submitit warns about option names without the cluster's prefix
             executor = AutoExecutor(folder=folder, cluster=self._cluster, **first)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.envs.backend_torch import find_device
+from maze_nca_gym.support.doors import needing
 
 from ..runs import number_in_environment
 
@@ -55,13 +56,10 @@ class FabricWorkers(Workers):
     """The processes that `torchrun` started, which communicate through Lightning Fabric."""
 
     def __init__(self, device: str) -> None:
-        try:
+        advice = 'training in several processes needs lightning-fabric: pip install "maze-nca-gym[train]"'
+        with needing(advice, ValueError):
             from lightning_fabric import Fabric
             from lightning_fabric.strategies.ddp import DDPStrategy
-        except ImportError as error:
-            raise ValueError(
-                'training in several processes needs lightning-fabric: pip install "maze-nca-gym[train]"'
-            ) from error
         accelerator, here = torch.device(device).type, number_in_environment("LOCAL_WORLD_SIZE")
         if accelerator != "cpu" and device != "cuda":
             raise ValueError(f"torchrun gives each process its own GPU: use --device cuda, not {device}")

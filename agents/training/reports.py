@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from maze_nca_gym.support.doors import needing
 from maze_nca_gym.support.files import os_error_context
 from maze_nca_gym.support.pictures import beside_results
 
@@ -155,10 +156,7 @@ def find_tensorboard() -> Any:
     Raises:
         ValueError: TensorBoard is not installed.
     """
-    try:
+    advice = '--tensorboard needs TensorBoard: run `pip install "maze-nca-gym[train]"`, or leave it out'
+    with needing(advice, ValueError):
         from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise ValueError(
-            '--tensorboard needs TensorBoard: run `pip install "maze-nca-gym[train]"`, or leave it out'
-        ) from error
     return SummaryWriter

@@ -15,13 +15,12 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from gymnasium.error import DependencyNotInstalled
-
 from maze_nca_gym.mazes.levels import parse
 from maze_nca_gym.rendering.controls import Action, Request
 from maze_nca_gym.rendering.edits import Edit
 from maze_nca_gym.rendering.frame import Snapshot, draw_level
 from maze_nca_gym.rendering.interface import Interface
+from maze_nca_gym.support.doors import needing
 
 _ICON = "S.#.\n#.#.\n#...\n..#T"
 _SIZE = (900, 1500)
@@ -73,11 +72,8 @@ class Window:
         if not fps > 0:
             raise ValueError(f"fps must be positive, got {fps}")
         os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # its greeting would spoil piped output
-        try:
+        with needing("the window needs pygame: run `pip install pygame-ce`, or render_mode='rgb_array'"):
             self._pygame = import_module("pygame")
-        except ImportError as error:
-            install = "run `pip install pygame-ce`, or render_mode='rgb_array'"
-            raise DependencyNotInstalled(f"the window needs pygame: {install}") from error
         self._interface = Interface(fps, menus or {}, restarts)
         self._title = title
         self._needs_screen = needs_screen

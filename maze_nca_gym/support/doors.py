@@ -1,15 +1,18 @@
-"""Packages that import a module only when one of its names is first used."""
+"""Packages that import a module only when one of its names is first used, and imports of optional dependencies."""
 
 from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from importlib.util import resolve_name
 from typing import Annotated, Any, ForwardRef
+
+from gymnasium.error import DependencyNotInstalled
 
 LATER = "imported when its type hint is evaluated"
 """Metadata of the `Annotated` forward references to types that a module imports for type checkers only."""
@@ -42,6 +45,20 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
         return value
 
     return find, lambda: sorted(sys.modules[package].__all__)
+
+
+@contextmanager
+def needing(advice: str, kind: type[Exception] = DependencyNotInstalled) -> Iterator[None]:
+    """Turn an ImportError in the block, which imports an optional dependency, into an error with advice.
+
+    Args:
+        advice: the message: what needs the dependency, and how to install it.
+        kind: the class of the error.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise kind(advice) from error
 
 
 @cache

@@ -13,8 +13,7 @@ from pathlib import Path
 from textwrap import fill, shorten
 from typing import TYPE_CHECKING, Any, Literal
 
-from gymnasium.error import DependencyNotInstalled
-
+from maze_nca_gym.support.doors import needing
 from maze_nca_gym.support.files import path_of_format, write_file
 from maze_nca_gym.support.names import printable
 
@@ -186,10 +185,8 @@ class Tabular(ABC):
         Raises:
             DependencyNotInstalled: pandas is not installed.
         """
-        try:
+        with needing("to_frame needs pandas: run `pip install pandas`"):
             import pandas
-        except ImportError as error:
-            raise DependencyNotInstalled("to_frame needs pandas: run `pip install pandas`") from error
         return pandas.DataFrame(self.records(), columns=names_in(self.records()))
 
     def csv(self) -> str:

@@ -15,23 +15,19 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
-from gymnasium.error import DependencyNotInstalled
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maze_nca_gym.mazes.levels import Tile
 from maze_nca_gym.mazes.neighbours import offsets
+from maze_nca_gym.support.doors import needing
 
 from .base import LearnedPolicy
 
-try:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # its import calls torch.jit.script
-        import torch_geometric.nn  # noqa: F401 - for the layers of subclasses
-except ImportError as error:
-    raise DependencyNotInstalled(
-        'graph networks need torch_geometric: run `pip install "maze-nca-gym[gnn]"`'
-    ) from error
+needs_geometric = needing('graph networks need torch_geometric: run `pip install "maze-nca-gym[gnn]"`')
+with needs_geometric, warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # its import calls torch.jit.script
+    import torch_geometric.nn  # noqa: F401 - for the layers of subclasses
 
 NEIGHBOURHOOD = (*offsets("C"), *offsets("N4"))
 """Offsets (rows down, columns to the right) of the tiles that a tile reads: the tile itself, up, left, down, right."""
