@@ -200,8 +200,7 @@ def find_policy(name: str) -> PolicyInfo:
         inside = f"its model is {model}" if model.is_file() else f"it has no {MODEL_OF_RUN}, the model of a run"
         raise ValueError(f"{name} is a folder, not a policy; {inside}")
     if name not in _POLICIES:
-        if os.path.isfile(name):
-            raise ValueError(f"{name} is not a model file, as `save_model` writes them (*{MODEL_FILE})")
+        check(not os.path.isfile(name), f"{name} is not a model file, as `save_model` writes them (*{MODEL_FILE})")
         raise ValueError(unknown_name("policy", name, _POLICIES, f", module:class, or a model file (*{MODEL_FILE})"))
     return _POLICIES[name]
 
@@ -355,8 +354,7 @@ def by_label(
         if not equals or "/" in label or Path(text).is_file():
             label = source = text
         source = os.path.expanduser(source)
-        if not label.strip() or not source:
-            raise ValueError(f"NAME=POLICY needs a name and a policy, got {text!r}")
+        check(bool(label.strip() and source), f"NAME=POLICY needs a name and a policy, got {text!r}")
         if sources.setdefault(label, source) != source:
             raise ValueError(f"{label!r} is the name of both {sources[label]} and {source}: give each another one")
     return sources

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.support.keywords import Unpack
+from maze_nca_gym.support.options import check
 from maze_nca_gym.support.transfer import read_back
 
 from ..policies.identity import speaks_for
@@ -90,8 +91,7 @@ def rollout(
         raise ValueError(f"{wanted}, got {list(keep) if several else steps}")
     if n_returned is not None and not 1 <= n_returned <= policy.n_channels:
         raise ValueError(f"n_returned must be from 1 to {policy.n_channels}, got {n_returned}")
-    if not growth >= 0:
-        raise ValueError(f"growth must be at least 0, got {growth}")
+    check(growth >= 0, f"growth must be at least 0, got {growth}")
     maze, first = _first(policy, maze, state)
     if not keep[-1]:
         return first[:, :n_returned]
@@ -143,8 +143,7 @@ def iterate(
         ValueError: a negative number of iterations, or an error of `Policy.forward`.
     """
     maze, first = _first(policy, maze, state)
-    if not isinstance(steps, Iterable | None) and steps < 0:
-        raise ValueError(f"the number of steps must be at least 0, got {steps}")
+    check(isinstance(steps, Iterable | None) or steps >= 0, f"the number of steps must be at least 0, got {steps}")
     undisturbed = undisturbed or state is None
 
     @torch.no_grad()

@@ -17,6 +17,7 @@ from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.tasks import Task
 from maze_nca_gym.support.arrays import as_array
 from maze_nca_gym.support.names import check_flag, check_keywords
+from maze_nca_gym.support.options import check
 
 DrawOwn = Callable[[NDArray[np.intp]], Tiles]
 """A function of (n,) indices of sub-environments that returns (n, H, W) levels from an environment's own source."""
@@ -123,8 +124,7 @@ class LevelSource:
         self._set = None if levels is None else task.prepare(load_levels(levels, task).tiles)
         self._in_order = in_order
         if self._set is None:
-            if in_order:
-                raise ValueError("in_order plays a set of levels in its order: give levels= too")
+            check(not in_order, "in_order plays a set of levels in its order: give levels= too")
             self._generator = GENERATORS[generator]
             self._size = SIZE if size is None else size
             self._options = {**options, "endpoints": task.has_endpoints}
@@ -133,8 +133,7 @@ class LevelSource:
             self.shape = task.generate(np.random.default_rng(0), 1, self._size, generator, **options).shape[1:]
             self.has_border = bool(options.get("border", True))
         else:
-            if options:
-                raise ValueError(f"with levels=, leave out the generator options {', '.join(sorted(options))}")
+            check(not options, f"with levels=, leave out the generator options {', '.join(sorted(options))}")
             self.shape = self._set.shape[1:]
             (height, width), (rows, cols) = self.shape, (0, 0) if size is None else check_size(size)
             if size is not None and self.shape not in {(rows, cols), (rows + 2, cols + 2)}:

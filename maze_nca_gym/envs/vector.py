@@ -22,6 +22,7 @@ from maze_nca_gym.mazes.levels import LevelSet, Tiles
 from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.support.arrays import as_array, is_sequence
 from maze_nca_gym.support.names import check_count
+from maze_nca_gym.support.options import check
 
 Infos = dict[str, Any]
 _MOST_SHOWN = 16
@@ -133,8 +134,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             raise ValueError("the first reset must start all episodes: leave reset_mask out")
         first: Any = seed
         if is_sequence(first):
-            if len(first) != n:
-                raise ValueError(f"a sequence of seeds must have one for each of {n} envs, got {len(first)}")
+            check(len(first) == n, f"a sequence of seeds must have one for each of {n} envs, got {len(first)}")
             seeds = [check_seed(value) for value in first]
         else:
             first = check_seed(first)
@@ -296,8 +296,7 @@ def make_backend(device: Any, output: str) -> NumpyBackend:
     Raises:
         ValueError: an unknown device or output, CUDA without a GPU, or NumPy arrays from a GPU.
     """
-    if output not in ("numpy", "torch"):
-        raise ValueError(f"unknown output {output!r}; known: numpy, torch")
+    check(output in ("numpy", "torch"), f"unknown output {output!r}; known: numpy, torch")
     device = str(device)
     if output == "numpy" and device == "cpu":
         return NumpyBackend()

@@ -25,6 +25,7 @@ from maze_nca_gym.mazes.population import BreedingSchedule, Candidates, LevelPop
 from maze_nca_gym.mazes.population.members import measure_levels
 from maze_nca_gym.mazes.scoring import Scores
 from maze_nca_gym.support.names import check_count, check_keywords
+from maze_nca_gym.support.options import check
 
 _PARTS = {
     "breeding": {field.name for field in fields(BreedingSchedule)},
@@ -85,8 +86,7 @@ class Evolution:
         check_count("window", window, 1)
         check_count("n_initial", n_initial, 1)
         for name, n in (("n_offspring", self._schedule.n_offspring), ("n_initial", n_initial)):
-            if n > capacity:
-                raise ValueError(f"{name}={n} exceeds the capacity of {capacity}")
+            check(n <= capacity, f"{name}={n} exceeds the capacity of {capacity}")
         self.ids = np.full(n_envs, NOBODY, np.int64)
         self.generations = np.full(n_envs, NOBODY, np.int64)
         self._entrants: list[Candidates | None] = [None] * n_envs  # levels being played that are not members yet
@@ -188,8 +188,7 @@ def _find_population(
 ) -> LevelPopulation:
     if population is None:
         return LevelPopulation(PopulationConfig(task=source.task.name, **options))
-    if options:
-        raise ValueError(f"a population that is given has its own {', '.join(sorted(options))}: leave them out")
+    check(not options, f"a population that is given has its own {', '.join(sorted(options))}: leave them out")
     if isinstance(population, (str, os.PathLike)):
         try:
             population = LevelPopulation.load(population)
@@ -198,8 +197,7 @@ def _find_population(
     if not isinstance(population, LevelPopulation):
         raise ValueError(f"population must be {_ALLOWED}, got {type(population).__name__}")
     task, shape = population.config.task, population.tiles.shape[1:]
-    if task != source.task.name:
-        raise ValueError(f"the population is of the task {task!r}, the environment {source.task.name!r}")
+    check(task == source.task.name, f"the population is of the task {task!r}, the environment {source.task.name!r}")
     if len(population) and shape != source.shape:
         raise ValueError(f"the population's levels are {shape} tiles, the environment's {source.shape}")
     return population
