@@ -15,9 +15,14 @@ from scripted_policies import Counts, Dies, Flips, Freezes, Oracle, Turns, Wande
 from tables import for_each
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.evaluation.cycles import Habit, find_periods, repeat_periods
 from maze_nca_gym.agents.evaluation.disturbances import FRACTIONS, corrupt, edit_levels, edits_of
-from maze_nca_gym.agents.evaluation.stability import measure_stability, stability_effort
+from maze_nca_gym.agents.evaluation.stability import (
+    Habit,
+    find_periods,
+    measure_stability,
+    repeat_periods,
+    stability_effort,
+)
 from maze_nca_gym.agents.rollouts.solving import default_steps
 from maze_nca_gym.mazes.families import test_levels
 from maze_nca_gym.mazes.levels import Tile, one_hot, parse
