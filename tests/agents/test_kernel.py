@@ -161,6 +161,9 @@ def test_progress_is_shown_and_a_killed_program_is_named(equivalent, tmp_path, m
     assert "file 0 of 8, coqc Statements.v\n" in err
     assert "file 4 of 8, coqc Worlds.v" in err
     assert "coqc was killed by SIGKILL at Worlds.v: perhaps it needs more memory than there is" in err
+    stand_in(tmp_path / "coqc", does.replace("kill -9 $$", "echo Error: no luck; exit 255"))
+    assert main(["check-proofs", str(equivalent)]) == 2  # no signal has the number 255 - 128
+    assert "coqc refuses Worlds.v: no luck" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="session")
@@ -657,6 +660,17 @@ def test_the_kernel_checks_other_orders_healing_and_custom_facts(joined, tmp_pat
     message_is_printed = "fresh start on a maze that stays, and has none of the 14" in capsys.readouterr().out
     assert message_is_printed == (automaton == "shortest-path-healing")
     compile_files(folder, ("Lemmas", "Proven"))
+
+
+@needs_coq
+@pytest.mark.slow  # tests above try one task of each example
+@pytest.mark.usefixtures("forgotten")
+@pytest.mark.parametrize("example", ["22_worlds", "24_worlds_that_say_not"])
+def test_the_kernel_checks_every_task_of_the_examples(joined, tmp_path, example):
+    names = runpy.run_path(str(Path(__file__).parents[2] / f"examples/{example}.py"))
+    folder = shutil.copytree(joined, tmp_path / "task")
+    for name in names["WORLDS"]:
+        check_theorem(folder, printed_theorem(prove(names["register"](name))), "", "")
 
 
 def test_unsupported_theorems_are_named(tmp_path):

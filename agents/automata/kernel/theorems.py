@@ -517,8 +517,9 @@ def _run(folder: Path, bar: ProgressBar | None, done: int, *command: str) -> str
             process.kill()
             raise
     code = process.returncode
-    if code < 0 or code > 128:
-        killed = signal.Signals(code % 128 if code > 0 else -code).name
+    number = -code if code < 0 else code - 128  # a shell reports a signal as 128 and its number
+    if number in {*signal.Signals}:
+        killed = signal.Signals(number).name
         raise OSError(f"{program} was killed by {killed} at {about}: perhaps it needs more memory than there is")
     if code:
         where, _, complaint = output.partition("Error:")
