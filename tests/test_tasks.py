@@ -282,6 +282,12 @@ def test_names_of_the_package_stay_reserved(task):
     assert task_of_levels(levels) is task
 
 
+def _marking_visited_tiles(tiles):
+    paths = solvers.shortest_path(tiles)
+    tiles[paths] = Tile.WALL
+    return paths
+
+
 @for_each(
     ("changes", "message"),
     [
@@ -296,6 +302,7 @@ def test_names_of_the_package_stay_reserved(task):
         ({"solve": lambda tiles: tiles}, r"solve of the task 'own' must return a bool .*, got uint8 of \(2, 5, 5\)"),
         ({"solve": lambda tiles: tiles[0] > 0}, r"solve of the task 'own' must .*, got bool of \(5, 5\)"),
         ({"solve": lambda tiles: None}, "solve of the task 'own' must return a bool array of .*, got None"),
+        ({"solve": _marking_visited_tiles}, "solve of the task 'own' changes the levels or paths that it gets: copy"),
         ({"solve": lambda tiles: tiles.no}, "solve of the task 'own' fails on two levels .* AttributeError: 'numpy"),
         ({"is_optimal": lambda tiles, path: True}, r"is_optimal of .* must return a bool array of shape \(2,\) .* Tru"),
         ({"is_optimal": lambda tiles, path: path}, r"is_optimal of .* must .*, got bool of \(2, 5, 5\)"),

@@ -71,8 +71,8 @@ class Task:
             `ghosts.canonical_path`, the number is limited to one as well.
         n_channels: default number of state channels of its environments, enough for the hand-coded automaton.
         solve: function of (N, H, W) tiles that returns the canonical solutions as bool, (N, H, W) or with K channels
-            (N, K, H, W). The solution of a level that has none is empty. The function may take an `order` of
-            directions.
+            (N, K, H, W). The solution of a level that has none is empty. The function must not change the tiles, and
+            must always return the same solutions for them. It may take an `order` of directions.
         is_optimal: function of (N, H, W) tiles and bool paths of the answers' shape that returns (N,) bool: whether
             each path is some optimal solution. By default only the canonical solution is optimal.
         usual_length: approximate number of tiles, summed over all channels, on the longest solutions of the paper's
@@ -641,14 +641,16 @@ def check_specification(task: Task) -> None:
     """Check on small mazes that a task's specification agrees with `solve` and that its axioms are true. A task without
     a specification passes.
 
-    Mazes without an answer are left out.
+    Mazes without an answer are left out, and so are mazes on which `solve` fails, unless it fails on all others.
 
     Raises:
-        ValueError: specification and `solve` disagree, or an axiom is false; the message draws a maze.
+        ValueError: specification and `solve` disagree, or an axiom is false, and the message draws a maze; or `solve`
+            fails, and there is no maze to compare.
     """
     ghosts = task.ghosts
     if ghosts is None:
         return
+    n_compared = 0
     for tiles in mazes_to_try(task):
         some = tiles[:: 1 + len(tiles) // MOST_OF_LIBRARY] if has_known_axioms(ghosts) else tiles
         broken = broken_axioms(ghosts, some)
@@ -659,6 +661,7 @@ def check_specification(task: Task) -> None:
                 f"{task.in_a_line(some[i])}"
             )
         levels, targets = solved(task, tiles)
+        n_compared += len(levels)
         if not len(levels):
             continue
         picture = MazePicture(levels, ghosts.ghosts(levels))
@@ -672,15 +675,30 @@ def check_specification(task: Task) -> None:
                 f"the specification of the task {task.name!r} disagrees with its solve on the maze "
                 f"{task.in_a_line(levels[wrong[0]])}; if no level is like this maze, exclude it by `counts` of the Task"
             )
+    try:
+        for tiles in () if n_compared else mazes_to_try(task):
+            task.solve(tiles.copy())
+    except Exception as error:  # it is anything that its author wrote
+        raise ValueError(
+            f"the specification of the task {task.name!r} can be compared with its solve on no small maze, because "
+            f"solve fails: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _called(task: Task, name: str, *arguments: Any) -> Any:
+    copies = [copy(argument) for argument in arguments]
     try:
-        return getattr(task, name)(*(copy(argument) for argument in arguments))
+        result = getattr(task, name)(*copies)
     except Exception as error:
         raise ValueError(
             f"{name} of the task {task.name!r} fails on two levels of 5 x 5 tiles: {type(error).__name__}: {error}"
         ) from error
+    for argument, after in zip(arguments, copies, strict=True):
+        if isinstance(argument, np.ndarray) and not np.array_equal(argument, after):
+            raise ValueError(
+                f"{name} of the task {task.name!r} changes the levels or paths that it gets: copy them first"
+            )
+    return result
 
 
 def _check_result(task: Task, name: str, result: Any, shape: tuple[int, ...], dtype: type[Any] = np.bool_) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import add, and_, eq, ge, gt, invert, le, lt, mod, mul, ne, neg, or_, sub, xor
@@ -123,7 +124,8 @@ def printed_ghosts(ghosts: Ghosts) -> list[Any]:
 def printed_function(function: Any) -> Any:
     """Return a JSON-serialisable description that identifies a function, or None for a user's own function.
 
-    The description of a fixpoint contains its rules, and of any other function of this package its name. For a
+    The description of a fixpoint contains its rules, and of any other function of this package its name, if the
+    function is what this package has under the name; `functools.wraps` gives a name to other functions too. For a
     `partial`, the bound arguments are added.
     """
     if isinstance(function, partial):
@@ -134,11 +136,15 @@ def printed_function(function: Any) -> Any:
         )
         return [inner, bound] if inner is not None and plain else None
     owner = getattr(function, "__self__", function)
-    if isinstance(owner, Fixpoint):
+    own = function is owner or getattr(function, "__func__", None) is Fixpoint.specification
+    if type(owner) is Fixpoint and own:
         rules = {name: [isinstance(owner.rules[name], anywhere), printed(term)] for name, term in owner.terms.items()}
         return [rules, list(owner.answers), owner.least]
     module, name = getattr(function, "__module__", None) or "", getattr(function, "__qualname__", "<unnamed>")
-    return f"{module}:{name}" if module.partition(".")[0] == PACKAGE and "<" not in name else None
+    known: Any = sys.modules.get(module) if module.partition(".")[0] == PACKAGE else None
+    for part in name.split("."):
+        known = getattr(known, part, None)
+    return f"{module}:{name}" if known is function else None
 
 
 def printed_answers(solve: Callable[[Tiles], NDArray[np.bool_]], levels: Iterable[Tiles]) -> list[str]:
