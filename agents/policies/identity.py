@@ -30,6 +30,12 @@ _OWN = dict[type, type | None]()
 HARMLESS = {"arguments", "compile", "default_steps", "draw_as_published", "engine_hints", "extra_repr"}
 HARMLESS |= {"guarantees", "highlight", "make_env", "n_weights"}
 """Attributes that subclasses may redefine without changing an iteration or the moment when it ends."""
+VARYING = HARMLESS | {"problem", "training"}
+"""Attributes of an object that may change after its guarantees were proven."""
+FOR_ENGINES = ("max_steps", "output", "size", "stationary_from")
+"""Attributes on which the end of an episode and the correct output depend, and which a class may define."""
+PLAIN = (bool, int, float, str, tuple, type(None))
+"""Types whose values are the same if they are equal. All other values must be the same object."""
 CALLED = ("__call__", "__getattr__", "__getattribute__")
 """Names with two underscores at each end whose redefinition changes an iteration; other such names do not."""
 HOOKS = {f"_{kind}_hooks": f"_global_{kind}_hooks" for kind in ("forward", "forward_pre", "backward", "backward_pre")}
@@ -101,6 +107,21 @@ def _of_classes(order: tuple[type, ...], place: int) -> Iterator[str]:
         if not (derived or names):
             _UNCHANGED[kind] = dict(now)
         yield from names
+
+
+def attributes_of(policy: nn.Module) -> dict[str, Any]:
+    """Return the public attributes that the iterations and the end of an episode may depend on, by name, without
+    tensors and modules."""
+    apart = VARYING | _methods(type(policy))
+    own = (name for name in vars(policy) if name[0] != "_" and name not in apart)
+    return {name: getattr(policy, name) for name in (*own, *FOR_ENGINES)}
+
+
+def replaced(policy: nn.Module, before: Mapping[str, Any]) -> list[str]:
+    """Return the names of the attributes that are not what `attributes_of` returned before."""
+    now = {name: getattr(policy, name, None) for name in before}
+    same = (value is now[name] or (isinstance(value, PLAIN) and value == now[name]) for name, value in before.items())
+    return [name for name, is_same in zip(before, same, strict=True) if not is_same]
 
 
 def is_compiled(policy: nn.Module, name: str, value: Any) -> bool:

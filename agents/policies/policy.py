@@ -32,7 +32,19 @@ from maze_nca_gym.support.transfer import read_back, upload
 
 from .environments import make_env, order_option
 from .guarantees import DRAWINGS, Guarantees, Subject
-from .identity import AS_DEFINED, CALLED, altered, changes, definer, digest_of, is_compiled, own_class, speaks_for
+from .identity import (
+    AS_DEFINED,
+    CALLED,
+    altered,
+    attributes_of,
+    changes,
+    definer,
+    digest_of,
+    is_compiled,
+    own_class,
+    replaced,
+    speaks_for,
+)
 from .precision import tf32
 from .program import Program
 
@@ -87,6 +99,7 @@ class Policy(nn.Module):
     """
 
     _stated = Guarantees()
+    _proven_with: Mapping[str, Any] = {}
     output = "path"
     highlight = "path"
     size: tuple[int, int] | None = None
@@ -137,8 +150,14 @@ class Policy(nn.Module):
     @guarantees.setter
     def guarantees(self, stated: Guarantees) -> None:
         if stated.precise and stated.about is None:
+            needed = "a verdict is about a task, rules and weights, which `about` must record: only a proof earns one"
+            check(stated.verdict is None, f"{needed}, as by compile_automaton or learn_automaton")
             stated = replace(stated, about=subject_of(self))
-        self._stated = stated
+        known = self._stated
+        if stated.verdict == "correct" and stated.about == known.about:
+            proven = stated.bound in (known.bound, *known.also.values())
+            check(proven, f"the verdict correct was proven with the bound {known.bound}, and not with {stated.bound}")
+        self._stated, self._proven_with = stated, attributes_of(self) if stated.precise else {}
 
     def _differs(self, about: Subject | None) -> str:
         """Return in words the change since a statement was proven; empty if nothing has changed."""
@@ -148,6 +167,8 @@ class Policy(nn.Module):
             return f"the network has been changed since the proof: {', '.join(names)}"
         if digest_of(self, program_of(self)) != about.weights:
             return "the weights, or their class or options, have changed since the proof"
+        if names := replaced(self, self._proven_with):
+            return f"the network has been changed since the proof: {', '.join(names)}"
         known = [self.problem, *([TASKS[self.task]] if self.task in TASKS else [])]
         if any(task.digest != about.tasks.get(task.name) for task in known):
             return f"the rules or kinds of tile of the task {self.task} have changed since the proof"

@@ -14,10 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from maze_nca_gym.mazes.tasks import TASKS
 from maze_nca_gym.support.options import check
 from maze_nca_gym.support.transfer import read_back, upload
 
 from ..policies.guarantees import DRAWINGS, Guarantees
+from ..policies.identity import changes
 from ..policies.policy import PATH, EngineHints, Policy, iteration, stationary_from
 from .engines import ENGINES
 from .iterating import rollout
@@ -101,8 +103,22 @@ class Symmetrised(Policy):
 
     @property  # type: ignore[misc]
     def guarantees(self) -> Guarantees:
-        """The guarantees of the inner policy."""
-        return self.policy.guarantees
+        """The guarantees of the inner policy, as far as they are true of the best of eight paths.
+
+        A verdict about every iteration is not, because the shown path can be the path of another orientation. Nothing
+        is proven if someone has changed the choice, or if the task with its `rank` is a user's.
+        """
+        stated, changed = self.policy.guarantees, changes(self, Symmetrised)
+        changed += ["rank"] if self._rank is not self.policy.problem.rank else []
+        if stated.precise and changed:
+            return stated.without(f"the network has been changed since the proof: {', '.join(changed)}")
+        if stated.precise and not TASKS.ships(self.task):
+            return stated.without(f"nothing is proven about the `rank` of the task {self.task}, which chooses the path")
+        return stated if stated.verdict in (None, "correct") else replace(stated, verdict=None)
+
+    @guarantees.setter
+    def guarantees(self, stated: Guarantees) -> None:
+        raise ValueError("a symmetrised policy has the guarantees and the task of its inner policy: change that policy")
 
     @property
     def _stated(self) -> Guarantees:  # type: ignore[override]
@@ -181,8 +197,8 @@ class EachOrientation:
     """
 
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
-        """Return whether the policy is `Symmetrised`."""
-        return isinstance(policy, Symmetrised)
+        """Return whether the policy is `Symmetrised`, and nobody has changed the choice among the orientations."""
+        return isinstance(policy, Symmetrised) and not changes(policy, Symmetrised)
 
     def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: RolloutRequest) -> list[Tensor]:
         """Return the requested states, each (B, n_returned, H, W)."""

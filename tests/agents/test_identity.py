@@ -8,8 +8,9 @@ import pickle
 import re
 import types
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 from enum import IntEnum
+from functools import wraps
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ from maze_nca_gym.agents.rollouts.symmetrised import Symmetrised
 from maze_nca_gym.mazes.generation import generate
 from maze_nca_gym.mazes.graphs import Graph
 from maze_nca_gym.mazes.levels import KINDS, Kind, Tile, one_hot
-from maze_nca_gym.mazes.relations import canonical_path, fixpoint, reached
+from maze_nca_gym.mazes.relations import Fixpoint, canonical_path, fixpoint, reached
 from maze_nca_gym.mazes.rules import around
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH as TASK
 from maze_nca_gym.mazes.tasks import register_task
@@ -143,6 +144,27 @@ class TestQuestions:
         assert task.digest == replace(TASK, **usual).digest
         assert task.digest != replace(task, **other).digest
 
+    def test_a_function_with_the_name_of_another_is_another(self):
+        @wraps(TASK.solve)
+        def turned(tiles):
+            return TASK.solve(tiles[:, ::-1])[:, ::-1]
+
+        @wraps(canonical_path)
+        def all_reached():
+            return reached(Tile.SOURCE)
+
+        class Empty(Fixpoint):
+            def __call__(self, tiles, look=None):
+                return super().__call__(tiles, look) & False
+
+        wet = flood(Tile.SOURCE)
+        empty = Empty(**{field.name: getattr(wet, field.name) for field in fields(wet)})
+        plain = replace(TASK, guidance=None, guided=(), rank=None, is_optimal=None)
+        for change in ({"solve": turned}, {"specification": all_reached}):
+            assert replace(plain, **change).digest != plain.digest
+        tasks = [replace(plain, solve=solve, specification=wet.specification) for solve in (wet, empty)]
+        assert tasks[0].digest != tasks[1].digest
+
     @pytest.mark.usefixtures("forgotten")
     def test_a_network_has_no_verdict_about_other_questions(self, tmp_path):
         question("wet", flood(Tile.SOURCE))
@@ -237,6 +259,28 @@ class TestWeights:
         model = load(HINTED)
         change(model)
         void(model, "the weights, or their class or options")
+
+    def test_weights_at_other_taps_have_no_verdict(self):
+        model = load(HINTED)
+        (taps,) = model.buffers()
+        before = taps.clone()
+        taps.copy_(taps.flip(0))
+        void(model, "the weights")
+        assert program_of(model) is None, "it describes the original network"
+        refused("a network whose iterations are all the same and given by a program", certify, model)
+        taps.copy_(before)
+        assert model.guarantees.verdict == "correct"
+
+    def test_a_verdict_needs_its_subject(self):
+        model = zeroed(load(HINTED))
+        unsaid = replace(load(HINTED).guarantees, about=None)
+        refused("`about` must record: only a proof earns one", setattr, model, "guarantees", unsaid)
+        model.guarantees = replace(unsaid, verdict=None)
+        assert model.guarantees.exact, "an author may state this about weights of their own"
+        proven, symmetrised = load(HINTED), load(f"symmetrised:{HINTED}")
+        sooner = replace(proven.guarantees, bound=StepBound(3))
+        refused(r"correct was proven with the bound 2 L \+ 2, and not with 3", setattr, proven, "guarantees", sooner)
+        refused("change that policy", setattr, symmetrised, "guarantees", sooner)
 
     def test_files_and_pages_state_only_guarantees(self, tmp_path, capsys):
         model = zeroed(load(HINTED))
@@ -350,6 +394,11 @@ class TestRules:
 class Blank(ShortestPathNCA):
     """A network that draws nothing, by one of several changes."""
 
+    def forward(self, maze, state, step=0):
+        return super().forward(maze, state, step) * 0
+
+
+class BlankChoice(Symmetrised):
     def forward(self, maze, state, step=0):
         return super().forward(maze, state, step) * 0
 
@@ -482,6 +531,57 @@ class TestChangedNetworks:
                 void(load(HINTED), f"network has been changed since the proof: {name}")
                 assert program_of(load(HINTED)) is None
         assert load(HINTED).guarantees.exact
+
+    @for_each(
+        ("make", "name", "value"),
+        [
+            (DiameterNCA, "table", replace(DiameterNCA().table, weights=DiameterNCA().table.weights[:-4])),
+            (ShortestPathNCA, "form", ShortestPathNCA("all").form),
+            (ShortestPathNCA, "output", "visited tiles"),
+            (ShortestPathNCA, "max_steps", 3),
+            (lambda: load(HINTED), "output", "visited tiles"),
+            (lambda: load(HINTED), "max_steps", 3),
+        ],
+    )
+    def test_attributes_that_decide_an_answer_are_seen(self, make, name, value):
+        policy = make()
+        before = getattr(policy, name)
+        setattr(policy, name, value)
+        for other in (policy, copy.copy(policy), copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))):
+            void(other, f"the network has been changed since the proof: {name}")
+        setattr(policy, name, before)
+        for other in (policy, copy.copy(policy), copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))):
+            assert other.guarantees.exact
+
+    @for_each(
+        ("change", "word"),
+        [
+            (hooked, "hooks"),
+            (lambda policy: patched("join", policy), "join"),
+            (lambda policy: setattr(policy, "_rank", lambda tiles, paths: paths.sum(axis=(1, 2))) or policy, "rank"),
+            (lambda policy: BlankChoice(policy.policy), "forward"),
+        ],
+    )
+    def test_a_changed_choice_among_orientations_loses_the_guarantees(self, change, word):
+        policy = load(f"symmetrised:{HINTED}")
+        assert policy.guarantees.verdict == "correct"
+        policy = change(policy)
+        void(policy, f"the network has been changed since the proof: {word}")
+        with torch.no_grad():
+            paths = rollout(policy, torch.from_numpy(one_hot(generate(np.random.default_rng(1), 4, 8))), 40)[:, 0]
+        assert bool(paths.any()) == (word == "rank")
+        assert policy.policy.guarantees.verdict == "correct"
+
+    @pytest.mark.usefixtures("forgotten")
+    def test_the_choice_among_orientations_has_only_verdicts_about_answers(self):
+        inner = load("nca-diameter-hinted")
+        policy = Symmetrised(inner)
+        assert inner.guarantees.verdict == "equivalent"
+        assert (policy.guarantees.verdict, policy.guarantees.exact) == (None, True), "it shows other paths on the way"
+        question("column", flood(Tile.SOURCE, "D"), rank=lambda tiles, paths: paths.sum(axis=(1, 2)))
+        model = network_of("column")
+        assert model.guarantees.verdict == "correct"
+        void(Symmetrised(model), "nothing is proven about the `rank` of the task column")
 
     def test_an_overridden_finished_loses_the_guarantees(self):
         class Hasty(ShortestPathNCA):

@@ -40,9 +40,9 @@ class ShortestPathNCA(HandcodedNCA):
             raise ValueError(unknown_name("form", form, forms) + f" (with ties={ties!r})")
         self.form = forms[form or next(iter(forms))]
         self.rule = self.form.rule
+        self.output = "all shortest paths" if ties == "all" else "path"
         bound = StepBound(constant=2, per_move=self.form.steps_per_edge)
         super().__init__("shortest-path", len(Tile), self.form.table, bound, basis="argued and tested")
-        self.output = "all shortest paths" if ties == "all" else "path"
         self.highlight = self.form.highlight.name.lower()
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:  # noqa: D102

@@ -194,8 +194,10 @@ class NCA(LearnedPolicy):
         return EngineHints(memory_format=torch.channels_last, state_limit=limit)
 
     def program(self) -> Program | None:
-        """Return the computation of an iteration as data, or None if the weights vary between iterations."""
-        if not self.shared_weights:
+        """Return the computation of an iteration as data, or None if the weights vary between iterations, or if someone
+        has moved them to other taps."""
+        taps = _live_taps(self.kernel_size, self.cut_corners)
+        if not self.shared_weights or (not self._taps.is_meta and self._taps.tolist() != taps):
             return None
         own = self.problem.kinds
         # a network that is asked another task may read kinds of tile that its mazes do not have
@@ -205,7 +207,7 @@ class NCA(LearnedPolicy):
             inputs,
             *self._live(0),
             self.kernel_size,
-            tuple(_live_taps(self.kernel_size, self.cut_corners)),
+            tuple(taps),
             self.state_limit,
             self.n_maxima if self.max_pool else 0,
             self.max_pool and self.pool_before_activation,
