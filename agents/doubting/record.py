@@ -69,8 +69,8 @@ class Doubt:
         budget: the largest duration of the search in seconds, without shrinking.
         seconds: the time that search and shrinking took.
         n_mazes: the number of mazes that were tried, up to the first failure.
-        complete: a number of tiles: all solvable mazes up to this size were tried, and the policy was correct on all of
-            them. It is the largest such number.
+        complete: a number of tiles: all solvable mazes up to this size, or those of the policy's own size, were tried,
+            and the policy was correct on all of them. It is the largest such number.
         n_complete: the number of these mazes.
         has_border: whether these mazes have a border of walls; the number of tiles does not include the border.
         place: the last part of the search, in words.
@@ -113,7 +113,9 @@ class Doubt:
             return "for no number of tiles were all mazes tried and answered correctly"
         border = ", within a border of walls" if self.has_border else ""
         mazes = "the only solvable maze" if self.n_complete == 1 else f"all {self.n_complete:,} solvable mazes"
-        return f"correct on {mazes} of up to {counted(self.complete, 'tile')}{border}"
+        size = self.model.size
+        sizes = f"up to {counted(self.complete, 'tile')}" if size is None else f"{size[0]} x {size[1]} tiles"
+        return f"correct on {mazes} of {sizes}{border}"
 
     def table(self) -> Table:
         """Return a table of facts: the result, the mazes that were tried, and the failure."""

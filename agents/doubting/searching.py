@@ -157,8 +157,7 @@ class Search:
 
         If there are no further mazes, return the number of tiles up to which every maze was tried.
         """
-        largest = self.largest()
-        yield from self.every(largest)
+        largest = yield from self.every(self.largest())
         if len(self.task.answers) > 1:  # populations have answers of one channel
             passes, has_mazes = 0, True
             while has_mazes:
@@ -183,9 +182,12 @@ class Search:
                 return n - 1
         return MOST_TILES
 
-    def every(self, largest: int) -> Iterator[Part]:
-        """Yield every solvable maze of up to `largest` tiles, in ascending order of their number of tiles."""
-        fixed = self.examiner.policy.size
+    def every(self, largest: int) -> Generator[Part, Examined, int]:
+        """Yield every solvable maze of up to `largest` tiles, in ascending order of their number of tiles.
+
+        Return the number of tiles up to which every maze was tried: `largest`, or fewer if the policy refused a shape.
+        """
+        fixed, complete = self.examiner.policy.size, largest
         for n in range(self.least, largest + 1):
             shapes = [(height, n // height) for height in range(1, n + 1) if n % height == 0]
             for height, width in shapes if fixed is None else [shape for shape in shapes if shape == fixed]:
@@ -197,9 +199,11 @@ class Search:
                     refusal = "" if runs else self.examiner.refusal(tiles)
                     if refusal:
                         self.skipped.append(f"mazes of {height} x {width}: {refusal}")
+                        complete = min(complete, n - 1)
                         break
                     runs = True
-                    yield Part(tiles, targets, f"every maze of {counted(n, 'tile')}", n - 1, n)
+                    yield Part(tiles, targets, f"every maze of {counted(n, 'tile')}", min(complete, n - 1), n)
+        return complete
 
     def bordered(self, mazes: Tiles) -> Tiles:
         """Return (N, H, W) mazes within a border of walls, (N, H + 2, W + 2), or unchanged if the search uses no

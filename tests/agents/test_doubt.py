@@ -34,6 +34,7 @@ from maze_nca_gym.mazes.loading import load_levels
 from maze_nca_gym.mazes.small import AT_ONCE, allowed, every_maze, number_of_mazes
 from maze_nca_gym.mazes.solvers import distances
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH, Task, find_task
+from maze_nca_gym.support.options import check
 from tools import make_doubts
 
 OWN = ("weighted-terrain", "key-and-door", "nearest-target")
@@ -101,6 +102,20 @@ class Undefined(Short):
     def update(self, encoded: Any, state: Tensor, step: int) -> Tensor:
         after = ShortestPathNCA.update(self, encoded, state, step)
         return torch.where(self.far, after * torch.nan, after)
+
+
+class Wide(ShortestPathNCA):
+    """An exact policy that raises an error on corridors."""
+
+    def encode_maze(self, maze: Tensor) -> Any:
+        check(min(maze.shape[2:]) > 1, "corridors are too narrow")
+        return super().encode_maze(maze)
+
+
+class Sized(ShortestPathNCA):
+    """An exact policy for mazes of one size."""
+
+    size = 2, 2
 
 
 class Square(Short):
@@ -193,6 +208,14 @@ class TestResults:
         assert one.correct_on == "correct on the only solvable maze of up to 1 tile"
         assert "proven" not in result.text().replace("tested, not proven", "")
         assert result.drawing() == result.command == ""
+
+    def test_mazes_of_refused_shapes_do_not_count_as_correct(self) -> None:
+        result = doubt(Wide(), **QUICK)
+        assert (result.failure, result.complete) == (None, 1)
+        assert result.correct_on == "for no number of tiles were all mazes tried and answered correctly"
+        assert "mazes of 1 x 2: ValueError: corridors" in result.skipped[0]
+        sized = doubt(Sized(), **QUICK | {"tiles": 6})
+        assert sized.correct_on.endswith(" solvable mazes of 2 x 2 tiles, within a border of walls")
 
     def test_the_first_failure_is_the_smallest(self) -> None:
         result = doubt(Short(), **QUICK | {"tiles": 8})
