@@ -24,13 +24,14 @@ from tables import for_each, refused
 
 from experiments.scaling.huge import shortest_path as searched
 from maze_nca_gym.agents import load, rollout, solve_large
-from maze_nca_gym.agents.automata import AUTOMATA, Automaton, exactly, threshold
+from maze_nca_gym.agents.automata import AUTOMATA, Automaton, around, exactly, fixpoint, grown, threshold
 from maze_nca_gym.agents.automata.networks import bits, certificate, large
 from maze_nca_gym.agents.automata.run import compile_automaton
 from maze_nca_gym.agents.policies.weights import save_model
 from maze_nca_gym.agents.runs import alone_in
 from maze_nca_gym.mazes import Tile, one_hot, solvers
-from maze_nca_gym.mazes.levels import clear_endpoints
+from maze_nca_gym.mazes.levels import KINDS, Kind, clear_endpoints
+from maze_nca_gym.mazes.tasks import Task, register_task
 
 POLICY = "nca-shortest-path-hinted"
 SHORTEST_PATH = AUTOMATA["shortest-path"]
@@ -200,6 +201,34 @@ class TestInBits:
         refused(
             "2 processes need 16 rows of tiles each, got 20 in all", solve, tiles, processes=Threads(0, 2, *[None] * 3)
         )
+
+    @pytest.mark.usefixtures("forgotten")
+    def test_the_maze_has_the_numbers_of_tiles_that_its_task_declares(self, tmp_path):
+        fire = 4
+        kinds, counts = (*KINDS, Kind("fire", "f", "#d55e00")), {"fire": "at least one", "source": "at most one"}
+        burns = fixpoint(BURNS=lambda see: see.tile(fire) | (around(see, "BURNS") & see.tile(Tile.EMPTY)))
+
+        def mark(rng, tiles):
+            for level in tiles:
+                level[tuple(rng.permutation(np.argwhere(level == Tile.EMPTY))[0])] = fire
+            return tiles
+
+        register_task(Task(name="fires", kinds=kinds, counts=counts, solve=burns, mark=mark))
+        automaton, open_maze = grown("fires"), np.zeros((16, 16), np.uint8)
+
+        def solve(*placed):
+            tiles = open_maze.copy()
+            for number, kind in enumerate(placed):
+                tiles[number, number] = kind
+            folder = tmp_path / f"maze{len(placed)}"
+            folder.mkdir(exist_ok=True)
+            large.run_in_bits(automaton, tiles, folder, large.Alone(), None, 1e9)
+            return np.load(folder / "path.npy")
+
+        for placed, got in (((), "0 and 0"), ((2, 2, 4), "2 and 1")):
+            refused(f"the maze must have at most one source and at least one fire, got {got}", solve, *placed)
+        for placed in ((4,), (2, 4, 3, 3, 4)):
+            assert solve(*placed).any()
 
     def test_a_state_of_rules_that_have_changed_is_refused(self, tmp_path):
         automaton, tiles = AUTOMATA["reachable"], maze("random 0.3", 20, 20)

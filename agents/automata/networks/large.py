@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from maze_nca_gym.mazes.levels import Tile, Tiles
+from maze_nca_gym.mazes.levels import Tiles
+from maze_nca_gym.mazes.tasks import COUNTS
 from maze_nca_gym.mazes.text import digest, printed
 from maze_nca_gym.support.files import atomic_write, mapped_array, remove_partial, user_path, validated_read
 from maze_nca_gym.support.options import Above, Between, Shown, Stored, check, checked
@@ -306,7 +307,7 @@ def _identify(task: Task, tiles: Tiles, processes: Alone, begin: int, end: int) 
     """Return the size and a checksum of a maze; each process reads some of the rows.
 
     Raises:
-        ValueError: tiles that the task does not have, or not exactly one source and one target.
+        ValueError: tiles that the task does not have, or a number of tiles of a kind that its `counts` does not allow.
     """
     marks, counts = 0, np.zeros(256, np.int64)
     for row in range(begin, min(end, len(tiles))):
@@ -315,8 +316,13 @@ def _identify(task: Task, tiles: Tiles, processes: Alone, begin: int, end: int) 
     marks, *n_of = processes.gather([marks, *counts]).sum(axis=0).tolist()
     most = max(kind for kind in range(256) if n_of[kind])
     check(most < task.n_tiles, f"tiles of the task {task.name!r} are 0 to {task.n_tiles - 1}, got {most}")
-    ends = (n_of[Tile.SOURCE], n_of[Tile.TARGET]) if task.has_endpoints else (1, 1)
-    check(ends == (1, 1), f"the maze must have one source and one target, got {ends[0]:,} and {ends[1]:,}")
+    limits = dict(enumerate(zip(*(limit.tolist() for limit in task.count_limits), strict=True)))
+    limited = {kind: limit for kind, limit in limits.items() if limit != COUNTS["any"]}
+    if any(not least <= n_of[kind] <= most for kind, (least, most) in limited.items()):
+        words = {limit: word for word, limit in COUNTS.items()}
+        needed = " and ".join(f"{words[limit]} {task.kinds[kind].name}" for kind, limit in limited.items())
+        got = " and ".join(f"{n_of[kind]:,}" for kind in limited)
+        raise ValueError(f"the maze must have {needed}, got {got}")
     return [*tiles.shape, marks]
 
 
