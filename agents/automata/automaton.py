@@ -168,6 +168,8 @@ class Automaton:
                 f"{self.name} slows {other.name}, so its pace must be 1 or more, and neither may heal or have signals "
                 "that are the same everywhere"
             )
+        if other is not None and (lacks := [s.name for s in other.signals if s.name not in self.signals.__members__]):
+            raise ValueError(f"{self.name} slows {other.name}, so it must have its signal {lacks[0]}")
         if self.any_state and self.invariant is not None:
             raise ValueError(f"{self.name} may begin in any state, so it cannot have an invariant")
         # rules

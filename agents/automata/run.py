@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from maze_nca_gym.mazes.orders import with_order
 from maze_nca_gym.mazes.tasks import find_task
 from maze_nca_gym.mazes.terms import TileKind
+from maze_nca_gym.mazes.text import printed
 from maze_nca_gym.support.keywords import HintOptions, Unpack
 from maze_nca_gym.support.names import printable
 from maze_nca_gym.support.options import (
@@ -338,6 +339,7 @@ def earned(automaton: Automaton, model: NCA, certificate: Certificate, proof: Pr
     proven_invariant = argued or (proof is not None and proof.invariant)
     refused = proof is not None and any(lemma.about == "everywhere" for lemma in proof.refused)
     follows = certificate.holds and not refused and (not certificate.assumed or proven_invariant)
+    follows = follows and (automaton.slows is None or of_rules is not None or _is_slowed_by_package(automaton))
     verdict = of_rules if of_rules == "refuted" else (of_rules or "equivalent") if follows else None
     argued = argued and follows and verdict != "refuted"
     exact = automaton.bound is not None and (verdict == "correct" or argued)
@@ -352,6 +354,15 @@ def earned(automaton: Automaton, model: NCA, certificate: Certificate, proof: Pr
     remember(automaton if automaton.slows is None else automaton.slows)
     about = subject_of(model, automaton.digest, *map(find_task, also))
     return Guarantees(exact, bound, also=also, basis=basis, verdict=verdict, about=about)
+
+
+def _is_slowed_by_package(automaton: Automaton) -> bool:
+    """Return whether the rules of an automaton that slows another are those that `helpers.helped` makes."""
+    from .networks.helpers import helped
+
+    made = None if automaton.slows is None else helped(automaton.slows)
+    rules = [{s.name: printed(a.rules[s]) for s in a.signals} for a in (automaton, made) if a is not None]
+    return made is not None and made.pace == automaton.pace and rules[0] == rules[1]
 
 
 def _is_correct(automaton: Automaton, task: str, bound: StepBound) -> bool:

@@ -22,7 +22,7 @@ from maze_nca_gym.agents.automata.shipped.diameter import DIAMETER
 from maze_nca_gym.agents.automata.shipped.gallery import REACHABLE, Reached
 from maze_nca_gym.agents.automata.shipped.healing import HEALING
 from maze_nca_gym.agents.automata.shipped.shortest_path import SHORTEST_PATH, PathSignal
-from maze_nca_gym.agents.automata.theorem import Theorem
+from maze_nca_gym.agents.automata.theorem import Domain, Theorem
 from maze_nca_gym.agents.policies.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.policies.learned.nca import NCA
 from maze_nca_gym.mazes.arrays import MazePicture
@@ -33,7 +33,7 @@ from maze_nca_gym.mazes.rules import around
 from maze_nca_gym.mazes.small import all_mazes, mazes_to_try, small_mazes
 from maze_nca_gym.mazes.solvers import shortest_path
 from maze_nca_gym.mazes.tasks import SHORTEST_PATH as TASK
-from maze_nca_gym.mazes.tasks import Task, check_specification, find_task, register_task
+from maze_nca_gym.mazes.tasks import Task, check_specification, find_task, of_each, register_task
 from tests.own_tasks import own_tasks, registered
 from tests.tables import for_each, some_and_all
 
@@ -270,6 +270,27 @@ def test_a_slow_copy_states_only_proven_facts():
         refused("slow slows reachable, so", replace, slow_flood(), parts=(), **change)
 
 
+def test_a_declared_slow_copy_follows_no_other_rules():
+    """Its network would name the rules of the other automaton."""
+    rules = {**slow_flood().rules, Slow.WET: lambda see: see.tile(Tile.WALL)}
+    wrong = replace(slow_flood(), rules=rules)
+    model, certificate = compile_automaton(wrong)
+    assert (certificate.holds, model.guarantees.verdict) == (True, None)
+    assert compile_automaton(slow_flood())[0].guarantees.verdict == "characterised"
+    missing = {Lit.PATH: RULES[Lit.PATH], Lit.WET: RULES[Lit.WET], Lit.LIT: RULES[Lit.LIT]}
+    other = replace(lit(), name="unlit")
+    signals = IntEnum("Other", ["PATH", "WET"], start=0)
+    refused(
+        "few slows unlit, so it must have its signal LIT",
+        Automaton,
+        "few",
+        "shortest-path",
+        signals,
+        {"PATH": missing[Lit.WET], "WET": missing[Lit.LIT]},
+        slows=other,
+    )
+
+
 def test_a_wrong_answer_with_a_bound_stays_refused_with_any_explanation():
     everything = {**SHORTEST_PATH.rules, PathSignal.PATH: lambda see: see(PathSignal.FLOOD)}
     for theorem in (None, distance(Tile.TARGET), canonical_path()):
@@ -311,6 +332,55 @@ def test_axioms_are_tested_wherever_a_proof_assumes_them(name, fact):
     false = replace(REACHABLE, theorem=with_axiom(distance(Tile.SOURCE), name, fact))
     for use in (prove, compile_automaton):
         refused(f"the axiom '{name}' is not true of the maze [.#ST/]+, or beyond its edge", use, false)
+
+
+def test_a_theorem_is_about_some_mazes():
+    def no_wall(picture, at, t):
+        return {"no wall": ~picture.tile(Tile.WALL, at)}
+
+    def theorem(holds):
+        says = {Lit.LIT: lambda picture, at, t: picture.tile(Tile.SOURCE, at) & (t >= 1)}
+        return Theorem(
+            no_wall,
+            lambda tiles: {},
+            signals=lambda picture, at, t: {signal: says[signal](picture, at, t) for signal in says},
+            domain=Domain("open mazes", holds),
+        )
+
+    rules = {**RULES, Lit.LIT: lambda see: see.tile(Tile.SOURCE) | see.tile(Tile.WALL)}
+    walled = replace(lit(), rules=rules)
+    proof = prove(replace(walled, theorem=theorem(lambda tiles: ~(tiles == Tile.WALL).any(axis=(1, 2)))))
+    assert (proof.verdict, "on all open mazes" in proof.words) == ("characterised", True)
+    for holds, message in (
+        (lambda tiles: np.zeros(len(tiles), np.bool_), "the theorem of lit is about open mazes, and no small maze is"),
+        (lambda tiles: [False], r"must return a bool array of shape \(\d+,\) for \d+ mazes, got bool of \(1,\)"),
+        (lambda tiles: np.ones(len(tiles)), "must return a bool array of .* got float64 of"),
+    ):
+        refused(message, prove, replace(walled, theorem=theorem(holds)))
+
+
+LATE = IntEnum("Late", ["PATH", "WET", *(f"RUN_{n}" for n in range(14))], start=0)
+
+
+def late() -> Automaton:
+    """Return an automaton whose PATH comes on only in mazes with 13 free tiles in a row, and so in no small maze."""
+
+    def runs(n):
+        free = lambda see, tap="C": reduce(or_, (see.tile(kind, tap) for kind in (0, 2, 3)))  # noqa: E731
+        return free if n == 0 else lambda see: see(f"RUN_{n - 1}", "L") & free(see)
+
+    rules = {"PATH": lambda see: see("WET"), "WET": lambda see: see("RUN_13") | see("WET")}
+    return Automaton("late", "shortest-path", LATE, rules | {f"RUN_{n}": runs(n) for n in range(14)})
+
+
+@for_each("name", ["any WET", "held WET", "3 WET", "t", "kind"])
+def test_no_ghost_equals_a_symbol_of_proofs(name):
+    def never(picture, at, t):
+        return {LATE["PATH"]: picture.true(name, at) & (t >= 1)}
+
+    theorem = Theorem(lambda picture, at, t: {}, lambda tiles: {name: np.zeros(tiles.shape, np.bool_)}, signals=never)
+    refused(f"no ghost of late may be called '{name}'", prove, replace(late(), theorem=theorem))
+    assert prove(replace(REACHABLE, theorem=distance(Tile.SOURCE, name="WET"))).verdict == "characterised"
 
 
 def test_a_custom_axiom_is_stated_and_gives_no_verdict():
@@ -497,6 +567,38 @@ def test_a_specification_is_compared_with_solve():
     assert replace(TASK, specification=lambda: canonical_path()).ordered("DLRU").specification is None
     with pytest.raises(ValueError, match="must return Ghosts with 1 answers, got 2"):
         check_specification(replace(TASK, specification=lambda: both_of(canonical_path(), canonical_path(name="b"))))
+
+
+def test_a_specification_is_compared_with_some_answers(forgotten):
+    def unfinished(tiles):
+        if tiles.shape[1:] != (5, 5) or (tiles[:, 1, 1] != Tile.SOURCE).any() or (tiles[:, 3, 3] != Tile.TARGET).any():
+            raise KeyError("to do")
+        return shortest_path(tiles)
+
+    task = replace(flood_task(is_free), solve=unfinished, is_optimal=lambda tiles, paths: np.ones(len(tiles), np.bool_))
+    refused(
+        "can be compared with its solve on no small maze, because solve fails: KeyError: 'to do'", register_task, task
+    )
+    silent = replace(task, solve=lambda tiles: np.zeros(tiles.shape, np.bool_))
+    register_task(replace(silent, specification=lambda: reached(Tile.SOURCE)))  # no maze has an answer
+
+
+def test_answers_that_a_task_accepts_refute_nothing(forgotten):
+    @of_each
+    def accepts(level, path):
+        return 1 if level.size > 25 else True  # a number for larger levels
+
+    register_task(replace(flood_task(is_free), is_optimal=accepts, specification=None))
+    rules = {**REACHABLE.rules, Reached.PATH: lambda see: see.tile(Tile.SOURCE)}
+    proof = prove(replace(REACHABLE, task="reached", rules=rules, bound=StepBound(constant=2), theorem=None))
+    assert proof.verdict == "characterised", "every answer is optimal"
+
+
+def test_a_refuted_claim_is_named(forgotten):
+    register_task(flood_task(is_free))
+    for bound in (SHORTEST_PATH.bound, None):
+        proof = prove(replace(SHORTEST_PATH, bound=bound, also={"reached": StepBound(constant=5)}))
+        assert proof.words.startswith("refuted: does not show an answer of the task reached within 5 iterations on a")
 
 
 def test_a_flood_is_correct_within_as_many_iterations_as_tiles(forgotten):

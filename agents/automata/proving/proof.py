@@ -53,7 +53,7 @@ from ..registry import AUTOMATA, find_automaton
 from ..search.guessing import atoms_of, ghosts_for, guess, mazes_with, run_of
 from ..search.trial import Trial, tried
 from ..theorem import Theorem
-from .prover import Lemma, Prover
+from .prover import Lemma, Prover, is_symbol
 
 ROUNDS = 12
 """Largest number of times that the values of a theorem's signals are guessed."""
@@ -170,6 +170,15 @@ class Proof:
         return next((trial.drawing for trial in self.trials if trial.wrong is not None), "")
 
     @property
+    def _refuted_claim(self) -> str:
+        """The claim that the counterexample refutes, in words: a bound, and its task if that is one of `also`."""
+        automaton = self.automaton
+        claims = [("", automaton.bound), *((f"of the task {task} ", bound) for task, bound in automaton.also.items())]
+        tried_claims = zip((claim for claim in claims if claim[1] is not None), self.trials, strict=False)
+        of_task, bound = next((claim for claim, trial in tried_claims if trial.wrong is not None), claims[0])
+        return f"{of_task}within {bound} iterations"
+
+    @property
     def words(self) -> str:
         """The result of the proof in words, beginning with the verdict."""
         if self.lost:
@@ -182,7 +191,7 @@ class Proof:
         result = {
             "correct": f"correct: shows the answer of the task {self.automaton.task} {bound}, {every}",
             "characterised": f"characterised: the values of {n_said} of {n_signals} signals at any time t, {mazes}",
-            "refuted": f"refuted: does not show an answer {bound} on a maze",
+            "refuted": f"refuted: does not show an answer {self._refuted_claim} on a maze",
             None: "; ".join(self._unproven(n_held)) or self.worth or "no value of a signal is proven",
         }[self.verdict]
         parts = [result if self.verdict in (None, "refuted") else f"{result}; proven in {n_held} lemmas"]
@@ -322,8 +331,12 @@ def _proof_of(automaton: Automaton, named: Ghosts | None, on: World) -> Proof:
     if any(trial.wrong is not None for trial in trials):
         return Proof(automaton, NOTHING, (), trials, on=on)
 
-    attempts = list[Proof]()
+    attempts, (maze, *_) = list[Proof](), mazes_to_try(task)
     for specified, theorem, worth in _theorems(automaton, task, named):
+        if taken := [name for name in theorem.ghosts(maze[:1]) if is_symbol(name, automaton)]:
+            raise ValueError(
+                f"no ghost of {automaton.name} may be called {taken[0]!r}: proofs use a symbol of this name"
+            )
         if named is not None:  # axioms of the library and of a specification have been tested already
             _check_axioms(automaton, theorem)
         known = None if theorem.signals is not None else with_stages(automaton, theorem)
@@ -454,7 +467,10 @@ def _check_axioms(automaton: Automaton, theorem: Theorem) -> None:
     picture = MazePicture(mazes[0][:1], ghosts)
     changes = any(np.ndim(value) == 4 for value in ghosts.values())
     known = not any(axiom_of(named).stated for named in theorem.axioms(picture, CENTRE, np.int64(0)))
-    for tiles in _about(theorem, mazes):
+    about = [*_about(theorem, mazes)]
+    if theorem.domain is not None and not about:
+        raise ValueError(f"the theorem of {automaton.name} is about {theorem.domain.words}, and no small maze is one")
+    for tiles in about:
         # the test suite tries axioms of the library on more mazes
         tiles = tiles[:: 1 + len(tiles) // MOST_OF_LIBRARY] if changes or known else tiles
         broken = broken_axioms(theorem, tiles, N_STEPS if changes else 1)
@@ -489,9 +505,12 @@ def _written(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[L
 def _about(theorem: Theorem, mazes: Iterable[Tiles]) -> Iterator[Tiles]:
     """Yield from each of some (N, H, W) arrays the (M, H, W) mazes that belong to a theorem's domain, if any."""
     for tiles in mazes:
-        about = tiles if theorem.domain is None else tiles[theorem.domain.holds(tiles)]
-        if len(about):
-            yield about
+        holds = np.ones(len(tiles), np.bool_) if theorem.domain is None else np.asarray(theorem.domain.holds(tiles))
+        if holds.shape != (len(tiles),) or holds.dtype != np.bool_:
+            must = f"a bool array of shape {(len(tiles),)} for {len(tiles)} mazes"
+            raise ValueError(f"`holds` of a theorem's domain must return {must}, got {holds.dtype} of {holds.shape}")
+        if holds.any():
+            yield tiles[holds]
 
 
 def _guessed(automaton: Automaton, theorem: Theorem, on: World) -> tuple[tuple[Lemma, ...], Theorem]:

@@ -50,6 +50,8 @@ ANY_PLACE: Place = "U" * 9
 """A place of a graph that is so far away that no axiom relates it to the tile in the middle."""
 FAR = 5
 """Largest number of moves from the tile in the middle to a tile that a counterexample shows."""
+STATES = ("any", "held")
+"""Names of the arbitrary states of proofs; the states of a theorem's further claims are numbered."""
 SAID = "is what the theorem says"
 """The end of the claim about a signal."""
 About: TypeAlias = Literal["axioms", "signal", "everywhere", "answer", "invariant", "claim"]
@@ -88,6 +90,16 @@ class Lemma:
         """The queries to the solver in SMT-LIB: "occurs", whether the premises can be true, and "fails", whether the
         claim can be false although they are true. `:status` is the solver's answer, and `:named` an axiom's name."""
         return {what: written() for what, written in self.asked.items()}
+
+
+def is_symbol(name: str, automaton: Automaton) -> bool:
+    """Return whether a name belongs to a symbol of proofs about an automaton, so that a ghost of this name would equal
+    the symbol: the kind of a tile, the number of iterations, or an unknown value of a signal."""
+    unknown = [f"{state} {s.name}" for s in automaton.signals for state in STATES] + ["before kind"]
+    pooled = [f"{signal.name} elsewhere" for signal in automaton.pooled]
+    counted, _, signal = name.partition(" ")
+    numbered = counted.isdecimal() and signal in automaton.signals.__members__
+    return numbered or name in ("kind", "t", *unknown, *pooled)
 
 
 class Prover:

@@ -88,7 +88,7 @@ def _tried(automaton: Automaton, task: Task, bound: StepBound) -> Trial:
             if not len(others):  # all outputs equal the solver's answers
                 continue
             try:
-                wrong_mazes = others[~task.is_optimal(tiles[others], shown[others])]
+                wrong_mazes = others[~np.asarray(task.is_optimal(tiles[others], shown[others]), np.bool_)]
             except Exception as error:  # an author's function may raise anything
                 subject = f"is_optimal of the task {task.name!r} fails on what {automaton.name} shows"
                 raise ValueError(f"{subject}: {type(error).__name__}: {error}") from error
