@@ -92,10 +92,10 @@ def train(
         The trained policy, on the CPU.
 
     Raises:
-        ValueError: a bad option or combination, or a folder with another run.
+        ValueError: a bad option or combination, a folder with another run, or TensorBoard or Lightning Fabric is needed
+            and missing.
         KeyboardInterrupt: after Ctrl-C, when the state has been saved.
         Diverged: the loss is not finite or has exploded; the last checkpoint is from before.
-        ImportError: TensorBoard or Lightning Fabric is needed and missing.
         MemoryError: the device has too little memory.
         OSError: a file could not be written, or another process works in the folder; the last checkpoint is intact.
     """
