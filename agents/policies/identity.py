@@ -112,7 +112,8 @@ def _of_classes(order: tuple[type, ...], place: int) -> Iterator[str]:
 def attributes_of(policy: nn.Module) -> dict[str, Any]:
     """Return the public attributes that the iterations and the end of an episode may depend on, by name, without
     tensors and modules."""
-    apart = VARYING | _methods(type(policy))
+    kind: type = type(policy)
+    apart = VARYING | _methods(kind)
     own = (name for name in vars(policy) if name[0] != "_" and name not in apart)
     return {name: getattr(policy, name) for name in (*own, *FOR_ENGINES)}
 

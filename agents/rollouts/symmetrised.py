@@ -101,7 +101,7 @@ class Symmetrised(Policy):
         self.size, self.max_steps, self.stationary_from = policy.size, policy.max_steps, stationary_from(policy)
         self.highlight = "path" if policy.highlight == "path" else f"{policy.highlight}_{ORIENTATIONS[0]}"
 
-    @property  # type: ignore[misc]
+    @property
     def guarantees(self) -> Guarantees:
         """The guarantees of the inner policy, as far as they are true of the best of eight paths.
 
