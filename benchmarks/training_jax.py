@@ -15,6 +15,7 @@ from jax import lax
 from torch import Tensor
 
 from maze_nca_gym.agents.policies.learned import NCA
+from maze_nca_gym.agents.policies.learned.nca import live_taps
 
 Weights: TypeAlias = tuple[Any, Any]
 """The (taps, T + C, C) weights of the used taps, and the (C,) bias."""
@@ -81,7 +82,7 @@ def _neighbours(nca: NCA, maps: Any) -> list[Any]:
     """Return (n, H, W, C) maps moved by each used tap, with zeros beyond the edge."""
     size, reach = nca.kernel_size, nca.kernel_size // 2
     padded = jnp.pad(maps, ((0, 0), (reach, reach), (reach, reach), (0, 0)))
-    corners = [divmod(tap, size) for tap in nca._taps.tolist()]
+    corners = [divmod(tap, size) for tap in live_taps(nca.kernel_size, nca.cut_corners)]
     return [padded[:, row : row + maps.shape[1], col : col + maps.shape[2]] for row, col in corners]
 
 

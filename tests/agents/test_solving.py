@@ -73,7 +73,8 @@ def test_without_a_terminal_plan_and_progress_are_printed(capsys, monkeypatch):
     solve(FindsItAfter(2), levels=np.stack([CORRIDOR] * 12), steps=5, batch=4)
     first, *lines = capsys.readouterr().err.splitlines()
     assert first == "FindsItAfter: 12 levels of 3 x 5 tiles, at most 5 iterations on each"
-    assert [line.split(",")[0] for line in lines] == [f"FindsItAfter {n} of 12" for n in (0, 4, 4, 8, 8, 12)]
+    shown = dict.fromkeys(line.split(",")[0] for line in lines)  # a batch may end in two lines, with other times
+    assert [*shown] == [f"FindsItAfter {n} of 12" for n in (0, 4, 8, 12)]
     assert "left" not in lines[0]
     assert lines[1].endswith(" s left")
 
