@@ -15,7 +15,6 @@ from jax import lax
 from torch import Tensor
 
 from maze_nca_gym.agents.policies.learned import NCA
-from maze_nca_gym.agents.policies.learned.nca import live_taps
 
 Weights: TypeAlias = tuple[Any, Any]
 """The (taps, T + C, C) weights of the used taps, and the (C,) bias."""
@@ -82,7 +81,7 @@ def _neighbours(nca: NCA, maps: Any) -> list[Any]:
     """Return (n, H, W, C) maps moved by each used tap, with zeros beyond the edge."""
     size, reach = nca.kernel_size, nca.kernel_size // 2
     padded = jnp.pad(maps, ((0, 0), (reach, reach), (reach, reach), (0, 0)))
-    corners = [divmod(tap, size) for tap in live_taps(nca.kernel_size, nca.cut_corners)]
+    corners = [divmod(tap, size) for tap in nca._taps.tolist()]
     return [padded[:, row : row + maps.shape[1], col : col + maps.shape[2]] for row, col in corners]
 
 

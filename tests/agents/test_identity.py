@@ -260,6 +260,17 @@ class TestWeights:
         change(model)
         void(model, "the weights, or their class or options")
 
+    def test_weights_at_other_taps_have_no_verdict(self):
+        model = load(HINTED)
+        (taps,) = model.buffers()
+        before = taps.clone()
+        taps.copy_(taps.flip(0))
+        void(model, "the weights")
+        assert program_of(model) is None, "it describes the original network"
+        refused("a network whose iterations are all the same and given by a program", certify, model)
+        taps.copy_(before)
+        assert model.guarantees.verdict == "correct"
+
     def test_a_verdict_needs_its_subject(self):
         model = zeroed(load(HINTED))
         unsaid = replace(load(HINTED).guarantees, about=None)

@@ -83,6 +83,7 @@ class NCA(LearnedPolicy):
         ValueError: an argument of the wrong type or out of range.
     """
 
+    _taps: Tensor
     _spread: Tensor | None
     frozen_weight: Tensor | None
     frozen_bias: Tensor | None
@@ -142,7 +143,8 @@ class NCA(LearnedPolicy):
             # Two iterations may differ from the rest: the one without a ReLU, and the first, if only it reads the maze.
             self.stationary_from = max(1, (self.unbounded or 0) + 1)
         # the weights, of which frozen channels have buffers
-        taps = live_taps(kernel_size, cut_corners)
+        taps = _live_taps(kernel_size, cut_corners)
+        self.register_buffer("_taps", torch.tensor(taps), persistent=False)
         self.register_buffer("_spread", torch.tensor(SPREAD) if symmetric else None, persistent=False)
         n, shape = n_channels - n_frozen, (n_tiles + n_channels, 2 if symmetric else len(taps))
         self.weights = nn.ParameterList(torch.empty(n, *shape, dtype=torch.float32) for _ in range(self.n_layers))
@@ -154,7 +156,7 @@ class NCA(LearnedPolicy):
     @torch.no_grad()
     def _draw(self, generator: torch.Generator) -> None:
         for weight, bias in zip(self.weights, self.biases, strict=True):
-            bound = 1 / math.sqrt(weight.shape[1] * len(live_taps(self.kernel_size, self.cut_corners)))
+            bound = 1 / math.sqrt(weight.shape[1] * len(self._taps))
             weight.uniform_(-bound, bound, generator=generator)
             bias.uniform_(-bound, bound, generator=generator)
 
@@ -173,9 +175,7 @@ class NCA(LearnedPolicy):
             ValueError: the weights are not shared, and there are none for this step.
         """
         weight, _ = self._live(step)
-        live = dict(zip(live_taps(self.kernel_size, self.cut_corners), weight.unbind(2), strict=True))
-        cut = weight.new_zeros(weight.shape[:2])
-        dense = torch.stack([live.get(tap, cut) for tap in range(self.kernel_size**2)], dim=2)
+        dense = weight.new_zeros(*weight.shape[:2], self.kernel_size**2).index_copy(2, self._taps, weight)
         return dense.view(*weight.shape[:2], self.kernel_size, self.kernel_size)
 
     def _live(self, step: int) -> tuple[Tensor, Tensor]:
@@ -194,8 +194,11 @@ class NCA(LearnedPolicy):
         return EngineHints(memory_format=torch.channels_last, state_limit=limit)
 
     def program(self) -> Program | None:
-        """Return the computation of an iteration as data, or None if the weights vary between iterations."""
-        if not self.shared_weights:
+        """Return the computation of an iteration as data, or None if the weights vary between iterations, or if someone
+        has moved them to other taps on a CPU."""
+        taps = _live_taps(self.kernel_size, self.cut_corners)
+        # not on a GPU, where reading the taps would wait for all work that is queued
+        if not self.shared_weights or (self._taps.is_cpu and self._taps.tolist() != taps):
             return None
         own = self.problem.kinds
         # a network that is asked another task may read kinds of tile that its mazes do not have
@@ -205,7 +208,7 @@ class NCA(LearnedPolicy):
             inputs,
             *self._live(0),
             self.kernel_size,
-            tuple(live_taps(self.kernel_size, self.cut_corners)),
+            tuple(taps),
             self.state_limit,
             self.n_maxima if self.max_pool else 0,
             self.max_pool and self.pool_before_activation,
@@ -309,7 +312,7 @@ class NCA(LearnedPolicy):
                 )
 
 
-def live_taps(kernel_size: int, cut_corners: bool) -> list[int]:
+def _live_taps(kernel_size: int, cut_corners: bool) -> list[int]:
     """Return the positions in the kernel that have weights, numbered row by row: all, or the diamond."""
     reach = kernel_size // 2
     return [
