@@ -90,8 +90,8 @@ class TrainingOptions:
     """Number of levels in an update."""
     precision: Annotated[str, OneOf(PRECISIONS)] = "float32"
     """Number format: float32; tf32, which rounds the inputs of matrix products on a GPU and equals float32 on a CPU; or
-    bfloat16 (autocast). On GPUs the last two are faster. On a CPU bfloat16 may be faster if there is
-    AVX512_BF16: it is on an AMD EPYC, but slower on an Intel Xeon. Without AVX512_BF16 it is slower."""
+    bfloat16 (autocast). On GPUs the last two are faster. On a CPU, bfloat16 is faster on an AMD EPYC with AVX512_BF16,
+    and slower on an Intel Xeon and on CPUs without AVX512_BF16."""
     compile: bool | Literal["auto", "graphs"] = False
     """How updates are made faster. True compiles the model's iterations with torch.compile, which takes half a minute.
     graphs, for one CUDA GPU, records rollouts and their backward passes as CUDA graphs, one for each size and number of
