@@ -284,6 +284,7 @@ def test_exact_numbers_of_signals_are_on():
             sum(b) == number for b in bits_of_states
         ]
     refused("exactly takes a number from 0 to the number of bits, 1, got 2", exactly, 2, [np.bool_(True)])
+    refused("exactly needs at least one bit", exactly, 0, [])
 
 
 @contextmanager
